@@ -1,0 +1,1 @@
+//! The approvers' side: API, inbox, events.

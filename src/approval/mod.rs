@@ -1,0 +1,170 @@
+//! The life of one held call, as a pure state machine: no clock, no store, no network.
+//!
+//! [`Held::apply`] is the only place where a held call changes; the store runs it inside a conditional update, so each
+//! transition happens at most once whoever races.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::config::AllowSelf;
+use crate::record::{ApprovalRecord, CallRecord, Outcome, Rejection, Vote};
+
+/// What is stored of a held call.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Held {
+    /// The approval with its call, as shown.
+    pub approval: ApprovalRecord,
+    /// What may be needed to run it again under the same id.
+    pub intent: Intent,
+    /// Rules of this hold.
+    pub terms: Terms,
+    /// The process its client is connected to, while it is attached.
+    pub attached_at: Option<String>,
+    /// The process that runs it.
+    pub claimed_by: Option<String>,
+    /// When it was approved or refused.
+    pub decided_at: Option<Timestamp>,
+    /// The reply nobody was attached for, until it is given or too old.
+    pub kept: Option<Kept>,
+    /// An operator or another process wants it stopped.
+    pub cancel_requested: bool,
+    /// Whether the end was told to a client.
+    pub delivered: bool,
+    /// Whether the client was ever handed off (told to come back).
+    pub handed_off: bool,
+}
+
+/// The stored intent: enough to judge and send the call again after a restart.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Intent {
+    /// The client's whole JSON-RPC request, as it came.
+    pub message: String,
+    /// The agent's name.
+    pub agent: String,
+    /// The session it came in.
+    pub session: Option<String>,
+    /// `legacy` or `modern`.
+    pub era: String,
+}
+
+/// What holds for this hold.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Terms {
+    /// Who may decide their own agent's calls.
+    pub allow_self: AllowSelf,
+    /// Run at once although nobody is attached.
+    pub run_always: bool,
+    /// How long an approved call waits for its client, ms.
+    pub hold_grace_ms: u64,
+    /// How long a kept reply is kept, ms.
+    pub result_ttl_ms: u64,
+}
+
+/// A reply that nobody was attached for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Kept {
+    /// The raw JSON of the `result` or `error` member.
+    pub body: String,
+    /// Whether `body` is an error.
+    pub is_error: bool,
+    /// When it came.
+    pub at: Timestamp,
+}
+
+/// What can happen to a held call.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// A client waits for it (again), in this process.
+    Attach {
+        /// The process the client is connected to.
+        process: String,
+    },
+    /// Its client is gone; `handed_off` if it was told to come back.
+    Detach {
+        /// Told to come back with the identical call.
+        handed_off: bool,
+    },
+    /// An approver's word. `shown` is the digest they were shown.
+    Vote(Vote),
+    /// A new judgement at release: the shown parts of the record change, votes are void.
+    Rejudged(Box<ApprovalRecord>),
+    /// One process takes it to run; nothing is sent before this succeeds.
+    Claim {
+        /// The process.
+        process: String,
+    },
+    /// The run ended.
+    Finish {
+        /// How.
+        outcome: Outcome,
+        /// The reply, if nobody was attached.
+        kept: Option<Kept>,
+        /// Whether the tool itself reported an error.
+        tool_error: Option<bool>,
+        /// What broke, for a failure.
+        detail: Option<String>,
+        /// Whether it may have run although it failed.
+        may_have_run: bool,
+    },
+    /// Policy, staleness or draining refuses it before it ran.
+    Refuse {
+        /// Why.
+        reason: Rejection,
+        /// The sentence.
+        detail: Option<String>,
+    },
+    /// The client or an operator stops it: withdrawn while waiting, asked to stop while running.
+    Cancel {
+        /// Who and why.
+        detail: Option<String>,
+    },
+    /// Time passed: expiry, or the end of the grace.
+    Tick,
+    /// The end (kept reply, rejection) was given to a client.
+    Deliver,
+}
+
+/// Why an event does not apply. Nothing has changed then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// Decided otherwise already (409).
+    Decided,
+    /// Ended (410).
+    Ended,
+    /// Another digest than the current one (412).
+    Digest,
+    /// The approver may not decide this one, with the reason (403).
+    NotYours(String),
+    /// A rejection needs a note (400).
+    ReasonRequired,
+    /// Not in a state for this.
+    NotNow,
+}
+
+impl Held {
+    /// Applies an event.
+    ///
+    /// # Errors
+    /// Why it does not apply; `self` is unchanged then.
+    pub fn apply(&mut self, event: Event, now: Timestamp) -> Result<(), Refused> {
+        let _ = (event, now);
+        unimplemented!()
+    }
+
+    /// When [`Event::Tick`] next changes something.
+    pub fn next_tick(&self) -> Option<Timestamp> {
+        unimplemented!()
+    }
+
+    /// The call as shown.
+    pub fn call(&self) -> &CallRecord {
+        &self.approval.call
+    }
+
+    /// How long its result is kept.
+    pub fn result_ttl(&self) -> Duration {
+        Duration::from_millis(self.terms.result_ttl_ms)
+    }
+}

@@ -1,0 +1,164 @@
+//! What a call touches, as candidates. Knows no policy.
+//!
+//! [`extract`] turns a call's arguments, read through the catalogue's entry for its tool, into [`Touched`]: facets to be
+//! judged one by one, and stray strings that only guarded paths look at.
+
+mod extract;
+pub mod path;
+
+pub use extract::{extract, extract_resource};
+
+use crate::pattern::Location;
+use crate::record::Access;
+
+/// Everything a call touches.
+#[derive(Clone, Debug, Default)]
+pub struct Touched {
+    /// At least one; [`FacetKind::Bare`] or [`FacetKind::Method`] where there is nothing else.
+    pub facets: Vec<Facet>,
+    /// Unmarked strings that may name a path; never a facet that needs an allow.
+    pub strays: Vec<Stray>,
+}
+
+/// One thing a call would touch.
+#[derive(Clone, Debug)]
+pub struct Facet {
+    /// What it is.
+    pub kind: FacetKind,
+    /// Asks that no allow lifts.
+    pub floors: Vec<Floor>,
+}
+
+/// What a facet is.
+#[derive(Clone, Debug)]
+pub enum FacetKind {
+    /// A path and how it is used.
+    Path(PathFacet),
+    /// A shell text or a command line (judged as a whole until shells are parsed).
+    Command {
+        /// The text, or the words joined by blanks.
+        text: String,
+    },
+    /// A URL.
+    Url {
+        /// As it was sent.
+        url: String,
+        /// The host, if it has one.
+        host: Option<String>,
+    },
+    /// A method other than a tool call.
+    Method(String),
+    /// Nothing else is known.
+    Bare,
+}
+
+/// A path that a call names.
+#[derive(Clone, Debug)]
+pub struct PathFacet {
+    /// How it is used; none where the catalogue does not know.
+    pub access: Option<Access>,
+    /// JSON pointer into the arguments (empty where the argument was left out and a default stands in; `/uri` of the
+    /// params for resources).
+    pub pointer: String,
+    /// The text as it was sent.
+    pub sent: String,
+    /// With `.` and `..` folded.
+    pub lexical: Location,
+    /// Where it really leads; more than one for a delete, move or link (the last component kept, and followed); empty
+    /// where the gateway does not share the file system.
+    pub physical: Vec<Location>,
+    /// The canonical path to forward where `forward_paths: canonical`: links resolved, the last component kept for a
+    /// delete, move or link.
+    pub canonical: Option<String>,
+    /// Whether the tool goes on below it.
+    pub recursive: bool,
+}
+
+/// An ask that no allow lifts.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Floor {
+    /// The stable word.
+    pub why: FloorWhy,
+    /// The sentence for people, if the word does not say it all.
+    pub detail: Option<String>,
+}
+
+/// The stable words of floors.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum FloorWhy {
+    /// A shell text that is not (yet) understood.
+    Shell,
+    /// Control, bidi or invisible characters.
+    Invisible,
+    /// A path operand that the upstream may expand or read in another way (`~`, `$NAME`, backslash, drive, …).
+    Spelling,
+    /// A link that leads nowhere, or in a circle.
+    DanglingLink,
+    /// The file has other hard links.
+    HardLink,
+    /// Another mount lies at or below the path.
+    Mount,
+    /// A remote file system may hide links.
+    RemoteLinks,
+    /// A recursive tool could reach a guarded path.
+    RecursiveGuarded,
+    /// A recursive tool could leave the root by a link.
+    RecursiveLink,
+    /// A recursive tool was too large to be walked.
+    RecursiveBudget,
+    /// A guess from a name in the schema, never the catalogue's word.
+    Heuristic,
+    /// An unmarked argument that starts with `-`.
+    OptionLike,
+    /// A nested scheme, or a URL that cannot be read.
+    OddUrl,
+}
+
+impl FloorWhy {
+    /// The word in JSON, metrics and `decided_by`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::Invisible => "invisible",
+            Self::Spelling => "spelling",
+            Self::DanglingLink => "dangling_link",
+            Self::HardLink => "hard_link",
+            Self::Mount => "mount",
+            Self::RemoteLinks => "remote_links",
+            Self::RecursiveGuarded => "recursive_guarded",
+            Self::RecursiveLink => "recursive_link",
+            Self::RecursiveBudget => "recursive_budget",
+            Self::Heuristic => "heuristic",
+            Self::OptionLike => "option_like",
+            Self::OddUrl => "odd_url",
+        }
+    }
+}
+
+/// An unmarked string, tried as a path against the root, the working directory and the folder of each path argument.
+#[derive(Clone, Debug)]
+pub struct Stray {
+    /// JSON pointer into the arguments.
+    pub pointer: String,
+    /// The text as it was sent.
+    pub sent: String,
+    /// Where it might point, lexically.
+    pub locations: Vec<Location>,
+}
+
+/// Arguments that no upstream may see: answered as malformed, nothing is judged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Malformed {
+    /// JSON pointer into the arguments.
+    pub pointer: String,
+    /// What is wrong, in plain English.
+    pub what: String,
+}
+
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "argument `{}`: {}", self.pointer, self.what)
+    }
+}
+
+impl std::error::Error for Malformed {}

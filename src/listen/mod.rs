@@ -1,0 +1,1 @@
+//! Where clients come in: HTTP and standard input.

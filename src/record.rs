@@ -1,0 +1,445 @@
+//! The shapes that people and programs outside read: calls, approvals, facets, events.
+//!
+//! Field names and meanings are a contract; everything here serializes to the JSON that the API, the CLI and the audit
+//! log show. Times are RFC 3339 in UTC, durations milliseconds, ids opaque strings.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+
+/// What the policy says of a call, loosest first, so that the larger of two is the stricter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Runs.
+    Allow,
+    /// Held until a human decides.
+    Ask,
+    /// Refused.
+    Deny,
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallState {
+    /// Received, not yet judged.
+    Pending,
+    /// Held for a human; nothing has reached the upstream.
+    AwaitingApproval,
+    /// Forwarded; the upstream is working.
+    Running,
+    /// The upstream answered.
+    Completed,
+    /// The upstream or the transport broke, or the gateway died while the call was running.
+    Failed,
+    /// The client or an operator stopped it; not an error.
+    Cancelled,
+    /// Policy, an approver, expiry or staleness refused it; not an error.
+    Rejected,
+}
+
+impl CallState {
+    /// How the call ended, if it has.
+    pub const fn outcome(self) -> Option<Outcome> {
+        match self {
+            Self::Pending | Self::AwaitingApproval | Self::Running => None,
+            Self::Completed => Some(Outcome::Completed),
+            Self::Failed => Some(Outcome::Failed),
+            Self::Cancelled => Some(Outcome::Cancelled),
+            Self::Rejected => Some(Outcome::Rejected),
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The upstream answered.
+    Completed,
+    /// The upstream or the transport broke.
+    Failed,
+    /// Stopped by the client or an operator.
+    Cancelled,
+    /// Refused.
+    Rejected,
+}
+
+impl Outcome {
+    /// The label value in metrics and tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// Why a call was rejected.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rejection {
+    /// A rule of the group, or its `otherwise`.
+    Policy,
+    /// A guardrail.
+    Guardrail,
+    /// A human said no.
+    Approver,
+    /// Nobody decided in time.
+    Expired,
+    /// Too many calls, or too many waiting.
+    RateLimit,
+    /// What was approved is no longer what would run.
+    Stale,
+    /// The agent or group is paused.
+    Paused,
+    /// The gateway is shutting down.
+    Draining,
+}
+
+impl Rejection {
+    /// The label value in metrics, JSON and replies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Policy => "policy",
+            Self::Guardrail => "guardrail",
+            Self::Approver => "approver",
+            Self::Expired => "expired",
+            Self::RateLimit => "rate_limit",
+            Self::Stale => "stale",
+            Self::Paused => "paused",
+            Self::Draining => "draining",
+        }
+    }
+}
+
+/// How a facet's path would be used.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// Opened for reading, listed, or looked at.
+    Read,
+    /// Created or changed.
+    Write,
+    /// Removed, or moved away.
+    Delete,
+}
+
+/// Whether an agent acts for a person who is present.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// A person is there.
+    #[default]
+    Interactive,
+    /// A job.
+    Background,
+}
+
+/// Whether an agent is a person's own or another agent's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Depth {
+    /// Started by a person.
+    #[default]
+    Root,
+    /// Started by an agent.
+    Sub,
+}
+
+/// A rule that matched a facet.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RuleMatch {
+    /// The rule's name, or `file:line`; `builtin:NAME` for a built-in guardrail.
+    pub rule: String,
+    /// What the rule says.
+    pub verdict: Verdict,
+    /// The file it stands in; none for a built-in.
+    pub file: Option<String>,
+    /// Its line.
+    pub line: Option<usize>,
+}
+
+/// An ask that no allow lifts.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct FloorRecord {
+    /// The stable word, such as `hard_link`.
+    pub why: String,
+    /// The sentence for people.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub detail: Option<String>,
+}
+
+/// One thing a call would touch, with what the policy said of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FacetRecord {
+    /// The kind and its own fields.
+    #[serde(flatten)]
+    pub kind: FacetKindRecord,
+    /// Asks that no allow lifts.
+    pub floors: Vec<FloorRecord>,
+    /// Rules that matched.
+    pub matches: Vec<RuleMatch>,
+    /// The strictest of all that was said.
+    pub verdict: Verdict,
+}
+
+/// A facet's kind and its own fields.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FacetKindRecord {
+    /// A path in a file system.
+    Path {
+        /// None where the catalogue does not know it.
+        access: Option<Access>,
+        /// JSON pointer into the arguments.
+        pointer: String,
+        /// With `.` and `..` folded.
+        lexical: String,
+        /// With links resolved; none where the gateway does not share the file system.
+        physical: Option<String>,
+        /// The command that names it.
+        command: Option<String>,
+    },
+    /// A simple command, or a whole shell text that is not understood.
+    Command {
+        /// The words.
+        words: Vec<String>,
+        /// Options that are present.
+        options: Vec<String>,
+        /// Where it would run.
+        cwd: Option<String>,
+    },
+    /// A URL.
+    Url {
+        /// As it was sent.
+        url: String,
+        /// The host, if it has one.
+        host: Option<String>,
+    },
+    /// Another method than a tool call.
+    Method {
+        /// Its name.
+        method: String,
+    },
+    /// Nothing else is known of the call.
+    Bare,
+}
+
+/// A call, as the API shows it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CallRecord {
+    /// `call_…`.
+    pub id: String,
+    /// Where it stands.
+    pub state: CallState,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+    /// Why it was rejected, or what broke.
+    pub reason: Option<String>,
+    /// The sentence behind `reason`: a rule's reason, an approver's note, an error.
+    #[serde(default)]
+    pub detail: Option<String>,
+    /// Whether it may have run although it failed.
+    pub may_have_run: bool,
+    /// Whose call it is.
+    pub agent: String,
+    /// The person the agent belongs to.
+    pub owner: Option<String>,
+    /// The policy group.
+    pub group: String,
+    /// Whether a person is present.
+    pub source: Source,
+    /// Root or sub.
+    pub depth: Depth,
+    /// The session, where the protocol has one.
+    pub session: Option<String>,
+    /// The tool executor.
+    pub upstream: String,
+    /// The tool's name; none for other methods.
+    pub tool: Option<String>,
+    /// The MCP method.
+    pub method: String,
+    /// What will happen, in one line; safe to print.
+    pub label: String,
+    /// The redacted arguments (`params` for other methods).
+    pub arguments: serde_json::Value,
+    /// JSON pointers of what was redacted.
+    pub redacted: Vec<String>,
+    /// What it touches.
+    pub facets: Vec<FacetRecord>,
+    /// What the policy said.
+    pub verdict: Option<Verdict>,
+    /// Rules, `otherwise:GROUP`, `builtin:NAME`, `floor:WHY`.
+    pub decided_by: Vec<String>,
+    /// The reasons of the deciding rules, for people.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// The grant that let it pass.
+    pub grant: Option<String>,
+    /// What a shadow rule would have said.
+    pub shadow_verdict: Option<Verdict>,
+    /// Version of the policy that judged it.
+    pub policy: Option<String>,
+    /// The shown digest.
+    pub digest: Option<String>,
+    /// The attach key.
+    pub attach_key: Option<String>,
+    /// When it was received.
+    pub created_at: Timestamp,
+    /// When it was forwarded.
+    pub released_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// How long it waited for a human, in ms.
+    pub waited_ms: Option<u64>,
+    /// How long the upstream took, in ms.
+    pub ran_ms: Option<u64>,
+    /// Whether the tool itself reported an error.
+    pub tool_error: Option<bool>,
+    /// The approval, if it was held.
+    pub approval: Option<String>,
+}
+
+/// Where an approval stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    /// Nobody has decided.
+    Waiting,
+    /// Approved; waiting for its client, or running.
+    Approved,
+    /// A human said no.
+    Rejected,
+    /// Nobody decided in time.
+    Expired,
+    /// The call was cancelled.
+    Withdrawn,
+    /// What was approved is no longer what would run.
+    Stale,
+    /// Used by its one run.
+    Consumed,
+}
+
+/// What an approver said.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// Let it run.
+    Approve,
+    /// Refuse it.
+    Reject,
+}
+
+/// One approver's word on one approval.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Vote {
+    /// The approver's name.
+    pub by: String,
+    /// What they said.
+    pub decision: Decision,
+    /// `inbox`, `api` or `cli`.
+    pub channel: String,
+    /// Why.
+    pub note: Option<String>,
+    /// The digest they were shown.
+    pub digest: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// How urgent an approval is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Can wait.
+    Low,
+    /// As usual.
+    #[default]
+    Normal,
+    /// Look soon.
+    High,
+    /// Look now.
+    Critical,
+}
+
+/// One requirement that an approval must meet.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RequirementRecord {
+    /// The named approval, if the rule names one.
+    pub approval: Option<String>,
+    /// Names or teams that may decide; empty: any approver of the group.
+    pub approvers: Vec<String>,
+    /// How many must approve.
+    pub quorum: u32,
+    /// How many have.
+    pub votes: u32,
+}
+
+/// Whether the client of a held call is there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ClientRecord {
+    /// `attached` or `gone`.
+    pub state: ClientState,
+    /// Since when it is gone.
+    pub gone_since: Option<Timestamp>,
+    /// What an approval would do.
+    pub will_run: WillRun,
+}
+
+/// Whether a client waits for the call's answer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientState {
+    /// It waits.
+    Attached,
+    /// Its stream is closed, or it was handed off.
+    Gone,
+}
+
+/// What happens on approval.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WillRun {
+    /// The call runs as soon as it is approved.
+    Now,
+    /// It runs when its client comes back within `hold_grace` of the decision.
+    WhenAttached,
+}
+
+/// An approval, as the API shows it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ApprovalRecord {
+    /// `apr_…`.
+    pub id: String,
+    /// The held call.
+    pub call: CallRecord,
+    /// Where it stands.
+    pub state: ApprovalState,
+    /// What it needs.
+    pub requirements: Vec<RequirementRecord>,
+    /// What was said.
+    pub votes: Vec<Vote>,
+    /// How urgent.
+    pub severity: Severity,
+    /// Whether a rejection needs a note.
+    #[serde(default)]
+    pub reason_required: bool,
+    /// Whether the client is there.
+    pub client: ClientRecord,
+    /// When it ends undecided.
+    pub expires_at: Timestamp,
+    /// When it was escalated.
+    pub escalated_at: Option<Timestamp>,
+    /// Who was told.
+    pub notified: Vec<serde_json::Value>,
+    /// What an approver should look at twice.
+    pub flags: Vec<String>,
+    /// The call it was edited from.
+    pub edited_from: Option<String>,
+    /// What could be remembered.
+    pub grant_options: Vec<serde_json::Value>,
+}

@@ -1,0 +1,232 @@
+//! Held calls, sessions and logins: one writer thread over SQLite, shared by every process on the same folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::{broadcast, watch};
+
+use crate::approval::{Event, Held, Refused};
+use crate::clock::{Clock, Timestamp};
+
+/// The meeting point of all processes that share a state folder. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    _inner: Arc<()>,
+}
+
+/// Why the store could not do it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum StoreError {
+    /// No such row.
+    NotFound,
+    /// The state machine refuses; with the state it is in.
+    Refused(Refused, Box<Held>),
+    /// The database does not work; nothing may be forwarded.
+    Unavailable(String),
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// What became of a call that is to be held.
+#[derive(Clone, Debug)]
+pub enum Holding {
+    /// It waits now.
+    Created(Held),
+    /// An earlier identical call without a client was there: this client is attached to it (it may have ended: its
+    /// `kept` reply or its rejection is then to be given).
+    Attached(Held),
+    /// Too many calls of this agent wait already.
+    Full,
+}
+
+/// A change of a held call, in this process or another.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The call as it is now.
+    pub held: Arc<Held>,
+}
+
+/// A stored legacy session.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct StoredSession {
+    /// `ses_…`; a hash of it is the key, so that the table does not hold a credential.
+    pub id: String,
+    /// Whose it is.
+    pub agent: String,
+    /// The upstream.
+    pub upstream: String,
+    /// The client's `initialize` request, as it came.
+    pub initialize: String,
+    /// The version that was agreed.
+    pub version: String,
+    /// The upstream's own session id, for Streamable HTTP.
+    pub upstream_session: Option<String>,
+    /// Last used.
+    pub used_at: Timestamp,
+}
+
+/// Which held calls to list, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only approvals in this state.
+    pub state: Option<crate::record::ApprovalState>,
+    /// Only of this agent.
+    pub agent: Option<String>,
+    /// Only of this upstream.
+    pub upstream: Option<String>,
+    /// Only created at or after.
+    pub since: Option<Timestamp>,
+    /// Only of these groups; none: all.
+    pub groups: Option<Vec<String>>,
+    /// At most so many (0: 50).
+    pub limit: usize,
+    /// Where the last page ended.
+    pub cursor: Option<String>,
+}
+
+impl Store {
+    /// Opens (and makes) the database in the state folder; registers this process, and ends what dead processes left
+    /// Running as Failed, "may have run".
+    ///
+    /// # Errors
+    /// The database cannot be opened.
+    pub fn open(state_dir: &Path, clock: Clock) -> Result<Self, StoreError> {
+        let _ = (state_dir, clock);
+        unimplemented!()
+    }
+
+    /// This process' name in claims.
+    pub fn process(&self) -> &str {
+        unimplemented!()
+    }
+
+    /// Holds a new call, or attaches its client to an identical earlier one that has no client (same agent, same attach
+    /// key, and the same session or one that has ended). One transaction.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn hold(&self, new: Held, max_waiting: usize) -> Result<Holding, StoreError> {
+        let _ = (new, max_waiting);
+        unimplemented!()
+    }
+
+    /// Only the second half of [`Store::hold`]: attaches to an earlier identical call, if there is one.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn attach(
+        &self,
+        agent: &str,
+        attach_key: &str,
+        session: Option<&str>,
+    ) -> Result<Option<Held>, StoreError> {
+        let _ = (agent, attach_key, session);
+        unimplemented!()
+    }
+
+    /// Applies an event in one conditional update; answers the call as it is then.
+    ///
+    /// # Errors
+    /// Not found, refused by the state machine, or the database does not work.
+    pub async fn apply(&self, call: &str, event: Event) -> Result<Held, StoreError> {
+        let _ = (call, event);
+        unimplemented!()
+    }
+
+    /// A call by its id, or by its approval's.
+    ///
+    /// # Errors
+    /// Not found, or the database does not work.
+    pub async fn get(&self, call_or_approval: &str) -> Result<Held, StoreError> {
+        let _ = call_or_approval;
+        unimplemented!()
+    }
+
+    /// A page of held calls and where the next one starts.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn list(&self, filter: Filter) -> Result<(Vec<Held>, Option<String>), StoreError> {
+        let _ = filter;
+        unimplemented!()
+    }
+
+    /// Watches one call: the value changes when any process changes it (within 200 ms for another process).
+    pub fn watch(&self, call: &str) -> watch::Receiver<Option<Arc<Held>>> {
+        let _ = call;
+        unimplemented!()
+    }
+
+    /// Every change of every held call, from this and other processes.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        unimplemented!()
+    }
+
+    /// Keeps a session.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn put_session(&self, session: StoredSession) -> Result<(), StoreError> {
+        let _ = session;
+        unimplemented!()
+    }
+
+    /// A session by its id.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn session(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
+        let _ = id;
+        unimplemented!()
+    }
+
+    /// Ends a session: its held calls can then be attached from another session of the same agent.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn end_session(&self, id: &str) -> Result<(), StoreError> {
+        let _ = id;
+        unimplemented!()
+    }
+
+    /// Keeps a small value under a key (login links, admin sessions, first-start approver), until it is too old.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn put(&self, key: &str, value: &str, expires: Option<Timestamp>) -> Result<(), StoreError> {
+        let _ = (key, value, expires);
+        unimplemented!()
+    }
+
+    /// Reads such a value.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn read(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let _ = key;
+        unimplemented!()
+    }
+
+    /// Reads and removes such a value, at most once whoever races.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn take(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let _ = key;
+        unimplemented!()
+    }
+
+    /// Whether the database can be written now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn ready(&self) -> Result<(), StoreError> {
+        unimplemented!()
+    }
+}

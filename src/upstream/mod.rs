@@ -1,0 +1,1 @@
+//! Executors: child processes, Streamable HTTP servers, the built-in workspace.
