@@ -47,6 +47,9 @@ pub struct Intent {
     pub session: Option<String>,
     /// `legacy` or `modern`.
     pub era: String,
+    /// The digest of the tool's definition that was shown.
+    #[serde(default)]
+    pub definition: Option<String>,
 }
 
 /// What holds for this hold.
