@@ -7,6 +7,7 @@ pub mod json;
 pub mod sse;
 
 mod envelope;
+mod parse;
 
 pub use envelope::{Kind, Malformed, Message};
 pub use json::{Json, Limits, Span, Value};
