@@ -1,5 +1,7 @@
 //! `portcullis.yaml`: raw text → checked settings, all errors at once.
 
+pub mod yaml;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
