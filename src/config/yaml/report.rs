@@ -3,6 +3,7 @@
 use super::Mark;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::pattern::{is_invisible, visible};
+use crate::secret::Redaction;
 
 /// Columns of a line that a message shows.
 const SNIPPET: usize = 160;
@@ -68,12 +69,14 @@ impl Report {
         self
     }
 
-    /// The line, each invisible character shown as one `�`, so that columns stay where they are.
+    /// The line, each invisible character shown as one `�`, so that columns stay where they are. None for lines of
+    /// `headers`, which may hold secrets; what looks like one elsewhere is redacted.
     fn snippet(&self, at: Mark) -> Option<String> {
         let line = self.source.lines().nth(at.line.checked_sub(1)?)?;
-        if at.column > SNIPPET {
+        if at.column > SNIPPET || self.is_in_headers(at.line) {
             return None;
         }
+        let line = &Redaction::default().text(line);
         let show = |c| match c {
             '\t' => ' ',
             c if is_invisible(c) => char::REPLACEMENT_CHARACTER,
@@ -84,5 +87,35 @@ impl Report {
             shown.push('…');
         }
         Some(shown)
+    }
+
+    /// Whether a line is, or stands below, a field called `headers`; by its indentation, so that it works in a file that
+    /// is not YAML.
+    fn is_in_headers(&self, line: usize) -> bool {
+        let before: Vec<&str> = self.source.lines().take(line).filter(|l| !l.trim().is_empty()).collect();
+        let mut outer = usize::MAX;
+        before.iter().rev().any(|l| {
+            let indent = l.len() - l.trim_start().len();
+            let encloses = indent < outer;
+            outer = outer.min(indent);
+            encloses && l.contains("headers")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_message_quotes_a_secret() {
+        let source = "a:\n  headers:\n\n    x-key: hunter2\n  url: x\nb: ghp_aaaaaaaaaaaaaaaaaaaaaaaa\nheaders: { k: hunter2 }\n";
+        let mut report = Report::new("p.yaml", source);
+        for line in 1..=7 {
+            report.error(Mark { line, column: 1 }, "x");
+        }
+        let shown: Vec<Option<String>> = report.into_diagnostics().into_iter().map(|d| d.snippet).collect();
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(shown, [some("a:"), None, None, None, some("  url: x"), some("b: [redacted]"), None]);
     }
 }
