@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod diagnostic;
 pub mod pattern;
+pub mod process;
 pub mod secret;
 
 pub mod config;

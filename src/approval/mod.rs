@@ -3,6 +3,12 @@
 //! [`Held::apply`] is the only place where a held call changes; the store runs it inside a conditional update, so each
 //! transition happens at most once whoever races.
 
+mod transition;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -89,8 +95,13 @@ pub enum Event {
         /// Told to come back with the identical call.
         handed_off: bool,
     },
-    /// An approver's word. `shown` is the digest they were shown.
-    Vote(Vote),
+    /// An approver's word.
+    Vote {
+        /// The word, with the digest the approver was shown; its time is set when it applies.
+        vote: Vote,
+        /// Whether nobody else may decide this call; what [`AllowSelf::Single`] asks.
+        sole_approver: bool,
+    },
     /// A new judgement at release: the shown parts of the record change, votes are void.
     Rejudged(Box<ApprovalRecord>),
     /// One process takes it to run; nothing is sent before this succeeds.
@@ -146,21 +157,20 @@ pub enum Refused {
     NotNow,
 }
 
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Decided => "it was decided otherwise already",
+            Self::Ended => "the call has ended",
+            Self::Digest => "the call is not the one that was shown; look at it again",
+            Self::NotYours(why) => why,
+            Self::ReasonRequired => "a rejection of this call needs a note that says why",
+            Self::NotNow => "the call is not in a state for this",
+        })
+    }
+}
+
 impl Held {
-    /// Applies an event.
-    ///
-    /// # Errors
-    /// Why it does not apply; `self` is unchanged then.
-    pub fn apply(&mut self, event: Event, now: Timestamp) -> Result<(), Refused> {
-        let _ = (event, now);
-        unimplemented!()
-    }
-
-    /// When [`Event::Tick`] next changes something.
-    pub fn next_tick(&self) -> Option<Timestamp> {
-        unimplemented!()
-    }
-
     /// The call as shown.
     pub fn call(&self) -> &CallRecord {
         &self.approval.call

@@ -1,9 +1,17 @@
 //! Held calls, sessions and logins: one writer thread over SQLite, shared by every process on the same folder.
 
+mod news;
+mod sqlite;
+
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::{broadcast, watch};
+
+use self::sqlite::Database;
 
 use crate::approval::{Event, Held, Refused};
 use crate::clock::{Clock, Timestamp};
@@ -11,7 +19,7 @@ use crate::clock::{Clock, Timestamp};
 /// The meeting point of all processes that share a state folder. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
-    _inner: Arc<()>,
+    database: Arc<Database>,
 }
 
 /// Why the store could not do it.
@@ -27,7 +35,11 @@ pub enum StoreError {
 
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self:?}")
+        match self {
+            Self::NotFound => f.write_str("not found"),
+            Self::Refused(why, _) => why.fmt(f),
+            Self::Unavailable(why) => write!(f, "the store does not work: {why}"),
+        }
     }
 }
 
@@ -38,8 +50,8 @@ impl std::error::Error for StoreError {}
 pub enum Holding {
     /// It waits now.
     Created(Held),
-    /// An earlier identical call without a client was there: this client is attached to it (it may have ended: its
-    /// `kept` reply or its rejection is then to be given).
+    /// An earlier identical call without a client was there: this client is attached to it. It may have ended: its
+    /// `kept` reply, its rejection, or that it failed and may have run is then to be told, and [`Event::Deliver`]ed.
     Attached(Held),
     /// Too many calls of this agent wait already.
     Full,
@@ -92,28 +104,31 @@ pub struct Filter {
 
 impl Store {
     /// Opens (and makes) the database in the state folder; registers this process, and ends what dead processes left
-    /// Running as Failed, "may have run".
+    /// Running as Failed, "may have run". Dropping the last clone ends the process as far as others see it.
     ///
     /// # Errors
     /// The database cannot be opened.
     pub fn open(state_dir: &Path, clock: Clock) -> Result<Self, StoreError> {
-        let _ = (state_dir, clock);
-        unimplemented!()
+        Ok(Self { database: Arc::new(Database::open(state_dir, clock)?) })
     }
 
     /// This process' name in claims.
     pub fn process(&self) -> &str {
-        unimplemented!()
+        self.database.process()
     }
 
     /// Holds a new call, or attaches its client to an identical earlier one that has no client (same agent, same attach
-    /// key, and the same session or one that has ended). One transaction.
+    /// key, and the same session or one that has ended). One transaction. If the future is dropped, the client counts
+    /// as gone.
     ///
     /// # Errors
-    /// The database does not work.
+    /// The call is not a new one, or the database does not work.
     pub async fn hold(&self, new: Held, max_waiting: usize) -> Result<Holding, StoreError> {
-        let _ = (new, max_waiting);
-        unimplemented!()
+        let orphan = |holding: Holding| match holding {
+            Holding::Created(held) | Holding::Attached(held) => Some(held.approval.call.id),
+            Holding::Full => None,
+        };
+        self.database.attach(move |tables| tables.hold(new, max_waiting), orphan).await
     }
 
     /// Only the second half of [`Store::hold`]: attaches to an earlier identical call, if there is one.
@@ -126,17 +141,19 @@ impl Store {
         attach_key: &str,
         session: Option<&str>,
     ) -> Result<Option<Held>, StoreError> {
-        let _ = (agent, attach_key, session);
-        unimplemented!()
+        let (agent, attach_key, session) = (agent.to_owned(), attach_key.to_owned(), session.map(str::to_owned));
+        let orphan = |attached: Option<Held>| Some(attached?.approval.call.id);
+        self.database.attach(move |tables| tables.attach(&agent, &attach_key, session.as_deref()), orphan).await
     }
 
-    /// Applies an event in one conditional update; answers the call as it is then.
+    /// Applies an event to a call, named by its id or its approval's, in one conditional update; answers the call as it
+    /// is then.
     ///
     /// # Errors
     /// Not found, refused by the state machine, or the database does not work.
-    pub async fn apply(&self, call: &str, event: Event) -> Result<Held, StoreError> {
-        let _ = (call, event);
-        unimplemented!()
+    pub async fn apply(&self, call_or_approval: &str, event: Event) -> Result<Held, StoreError> {
+        let id = call_or_approval.to_owned();
+        self.database.write(move |tables| tables.apply(&id, event)).await
     }
 
     /// A call by its id, or by its approval's.
@@ -144,8 +161,8 @@ impl Store {
     /// # Errors
     /// Not found, or the database does not work.
     pub async fn get(&self, call_or_approval: &str) -> Result<Held, StoreError> {
-        let _ = call_or_approval;
-        unimplemented!()
+        let id = call_or_approval.to_owned();
+        self.database.read(move |tables| tables.get(&id)).await
     }
 
     /// A page of held calls and where the next one starts.
@@ -153,19 +170,18 @@ impl Store {
     /// # Errors
     /// The database does not work.
     pub async fn list(&self, filter: Filter) -> Result<(Vec<Held>, Option<String>), StoreError> {
-        let _ = filter;
-        unimplemented!()
+        self.database.read(move |tables| tables.list(&filter)).await
     }
 
-    /// Watches one call: the value changes when any process changes it (within 200 ms for another process).
-    pub fn watch(&self, call: &str) -> watch::Receiver<Option<Arc<Held>>> {
-        let _ = call;
-        unimplemented!()
+    /// Watches one call, by its id or its approval's. It starts with none, soon becomes the call as it is, and changes
+    /// when any process changes it (within 200 ms for another process): nothing between is missed.
+    pub fn watch(&self, call_or_approval: &str) -> watch::Receiver<Option<Arc<Held>>> {
+        self.database.watch(call_or_approval)
     }
 
     /// Every change of every held call, from this and other processes.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
-        unimplemented!()
+        self.database.changes()
     }
 
     /// Keeps a session.
@@ -173,8 +189,7 @@ impl Store {
     /// # Errors
     /// The database does not work.
     pub async fn put_session(&self, session: StoredSession) -> Result<(), StoreError> {
-        let _ = session;
-        unimplemented!()
+        self.database.write(move |tables| tables.put_session(session)).await
     }
 
     /// A session by its id.
@@ -182,8 +197,8 @@ impl Store {
     /// # Errors
     /// The database does not work.
     pub async fn session(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
-        let _ = id;
-        unimplemented!()
+        let id = id.to_owned();
+        self.database.read(move |tables| tables.session(&id)).await
     }
 
     /// Ends a session: its held calls can then be attached from another session of the same agent.
@@ -191,8 +206,8 @@ impl Store {
     /// # Errors
     /// The database does not work.
     pub async fn end_session(&self, id: &str) -> Result<(), StoreError> {
-        let _ = id;
-        unimplemented!()
+        let id = id.to_owned();
+        self.database.write(move |tables| tables.end_session(&id)).await
     }
 
     /// Keeps a small value under a key (login links, admin sessions, first-start approver), until it is too old.
@@ -200,8 +215,8 @@ impl Store {
     /// # Errors
     /// The database does not work.
     pub async fn put(&self, key: &str, value: &str, expires: Option<Timestamp>) -> Result<(), StoreError> {
-        let _ = (key, value, expires);
-        unimplemented!()
+        let (key, value) = (key.to_owned(), value.to_owned());
+        self.database.write(move |tables| tables.put(&key, &value, expires)).await
     }
 
     /// Reads such a value.
@@ -209,8 +224,8 @@ impl Store {
     /// # Errors
     /// The database does not work.
     pub async fn read(&self, key: &str) -> Result<Option<String>, StoreError> {
-        let _ = key;
-        unimplemented!()
+        let key = key.to_owned();
+        self.database.read(move |tables| tables.value(&key)).await
     }
 
     /// Reads and removes such a value, at most once whoever races.
@@ -218,15 +233,15 @@ impl Store {
     /// # Errors
     /// The database does not work.
     pub async fn take(&self, key: &str) -> Result<Option<String>, StoreError> {
-        let _ = key;
-        unimplemented!()
+        let key = key.to_owned();
+        self.database.write(move |tables| tables.take(&key)).await
     }
 
-    /// Whether the database can be written now.
+    /// Whether the database can be written now, and is the file that others would open.
     ///
     /// # Errors
     /// Why not.
     pub async fn ready(&self) -> Result<(), StoreError> {
-        unimplemented!()
+        self.database.ready().await
     }
 }

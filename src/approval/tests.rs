@@ -1,0 +1,501 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+//! Rules of the state machine, one by one, and its laws over random event orders.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::clock::Timestamp;
+use crate::record::*;
+
+const START: i64 = 1_796_000_000_000;
+const EXPIRES: u64 = 900_000;
+const GRACE: u64 = 120_000;
+const TTL: u64 = 600_000;
+const DIGEST: &str = "sha256:shown";
+
+fn at(ms: u64) -> Timestamp {
+    Timestamp::from_millis(START).after(Duration::from_millis(ms))
+}
+
+/// A call that waits with its client in process `here`.
+pub(crate) fn held(id: &str) -> Held {
+    let call = serde_json::json!({
+        "id": format!("call_{id}"), "state": "awaiting_approval", "outcome": null, "reason": null, "may_have_run": false,
+        "agent": "claude", "owner": "ana", "group": "default", "source": "interactive", "depth": "root",
+        "session": "ses_1", "upstream": "files", "tool": "write_file", "method": "tools/call", "label": "write_file a",
+        "arguments": {"path": "a"}, "redacted": [], "verdict": "ask", "decided_by": ["writes"], "grant": null,
+        "facets": [{"kind": "path", "access": "write", "pointer": "/path", "lexical": "a", "physical": null,
+                    "command": null, "floors": [], "matches": [], "verdict": "ask"}],
+        "shadow_verdict": null, "policy": "sha256:p", "digest": DIGEST, "attach_key": "sha256:key",
+        "created_at": at(0), "released_at": null, "ended_at": null, "waited_ms": null, "ran_ms": null,
+        "tool_error": null, "approval": format!("apr_{id}"),
+    });
+    let approval = serde_json::json!({
+        "id": format!("apr_{id}"), "call": call, "state": "waiting",
+        "requirements": [{"approval": null, "approvers": [], "quorum": 1, "votes": 0}], "votes": [],
+        "severity": "normal", "client": {"state": "attached", "gone_since": null, "will_run": "now"},
+        "expires_at": at(EXPIRES), "escalated_at": null, "notified": [], "flags": [], "edited_from": null,
+        "grant_options": [],
+    });
+    Held {
+        approval: serde_json::from_value(approval).unwrap(),
+        intent: Intent {
+            message: "{}".into(),
+            agent: "claude".into(),
+            session: Some("ses_1".into()),
+            era: "legacy".into(),
+        },
+        terms: Terms { allow_self: AllowSelf::Single, run_always: false, hold_grace_ms: GRACE, result_ttl_ms: TTL },
+        attached_at: Some("here".into()),
+        claimed_by: None,
+        decided_at: None,
+        kept: None,
+        cancel_requested: false,
+        delivered: false,
+        handed_off: false,
+    }
+}
+
+pub(crate) fn vote(by: &str, decision: Decision) -> Event {
+    let vote = Vote {
+        by: by.into(),
+        decision,
+        channel: "api".into(),
+        note: Some("because".into()),
+        digest: Some(DIGEST.into()),
+        at: at(0),
+    };
+    Event::Vote { vote, sole_approver: false }
+}
+
+fn vote_with(change: impl FnOnce(&mut Vote, &mut bool)) -> Event {
+    let Event::Vote { mut vote, mut sole_approver } = vote("ben", Decision::Approve) else { unreachable!() };
+    change(&mut vote, &mut sole_approver);
+    Event::Vote { vote, sole_approver }
+}
+
+fn claim() -> Event {
+    Event::Claim { process: "here".into() }
+}
+
+fn finish(outcome: Outcome, kept: bool) -> Event {
+    let kept = kept.then(|| Kept { body: "{}".into(), is_error: false, at: at(10) });
+    Event::Finish { outcome, kept, tool_error: Some(false), detail: None, may_have_run: false }
+}
+
+fn states(held: &Held) -> (CallState, ApprovalState) {
+    (held.call().state, held.approval.state)
+}
+
+#[track_caller]
+fn refused(held: &mut Held, event: Event, ms: u64, why: Refused) {
+    let before = held.clone();
+    assert_eq!(held.apply(event, at(ms)), Err(why));
+    assert_eq!(*held, before, "a refusal changes nothing");
+}
+
+#[test]
+fn approved_once_it_runs_once() {
+    let mut held = held("1");
+    refused(&mut held, claim(), 5, Refused::NotNow);
+    held.apply(vote("ben", Decision::Approve), at(10)).unwrap();
+    assert_eq!(states(&held), (CallState::AwaitingApproval, ApprovalState::Approved));
+    assert_eq!((held.decided_at, held.call().waited_ms), (Some(at(10)), Some(10)));
+    assert_eq!(held.approval.requirements[0].votes, 1);
+
+    held.apply(claim(), at(12)).unwrap();
+    assert_eq!(states(&held), (CallState::Running, ApprovalState::Consumed));
+    refused(&mut held, claim(), 13, Refused::NotNow);
+
+    held.apply(finish(Outcome::Completed, false), at(20)).unwrap();
+    assert_eq!((held.call().ran_ms, held.call().outcome), (Some(8), Some(Outcome::Completed)));
+    refused(&mut held, claim(), 21, Refused::Ended);
+    refused(&mut held, finish(Outcome::Failed, false), 21, Refused::Ended);
+    refused(&mut held, Event::Cancel { detail: None }, 21, Refused::Ended);
+}
+
+#[test]
+fn an_approval_needs_the_current_digest() {
+    let mut held = held("1");
+    refused(&mut held, vote_with(|vote, _| vote.digest = None), 1, Refused::Digest);
+    refused(&mut held, vote_with(|vote, _| vote.digest = Some("sha256:old".into())), 1, Refused::Digest);
+    held.approval.call.digest = None;
+    refused(&mut held, vote_with(|vote, _| vote.digest = None), 1, Refused::Digest);
+}
+
+#[test]
+fn the_first_decision_stands() {
+    let mut approved = held("1");
+    approved.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    let before = approved.clone();
+    approved.apply(vote("ben", Decision::Approve), at(2)).unwrap();
+    assert_eq!(approved, before, "a repeat changes nothing");
+    refused(&mut approved, vote("eve", Decision::Approve), 2, Refused::Decided);
+    refused(&mut approved, vote("ben", Decision::Reject), 2, Refused::Decided);
+    approved.apply(claim(), at(3)).unwrap();
+    refused(&mut approved, vote("eve", Decision::Reject), 4, Refused::Decided);
+    approved.apply(finish(Outcome::Completed, false), at(5)).unwrap();
+    refused(&mut approved, vote("eve", Decision::Reject), 6, Refused::Ended);
+    approved.apply(vote("ben", Decision::Approve), at(6)).unwrap();
+
+    let mut rejected = held("2");
+    rejected.apply(vote("ben", Decision::Reject), at(1)).unwrap();
+    assert_eq!(states(&rejected), (CallState::Rejected, ApprovalState::Rejected));
+    assert_eq!(
+        (rejected.call().reason.as_deref(), rejected.call().detail.as_deref()),
+        (Some("approver"), Some("because"))
+    );
+    refused(&mut rejected, vote("eve", Decision::Approve), 2, Refused::Decided);
+    refused(&mut rejected, claim(), 2, Refused::Ended);
+}
+
+#[test]
+fn a_decision_after_the_end_is_late() {
+    let mut cancelled = held("1");
+    cancelled.apply(Event::Cancel { detail: Some("by ana".into()) }, at(1)).unwrap();
+    assert_eq!(states(&cancelled), (CallState::Cancelled, ApprovalState::Withdrawn));
+    refused(&mut cancelled, vote("ben", Decision::Approve), 2, Refused::Ended);
+    refused(&mut cancelled, vote("ben", Decision::Reject), 2, Refused::Ended);
+
+    let mut late = held("2");
+    refused(&mut late, vote("ben", Decision::Approve), EXPIRES, Refused::Ended);
+    late.apply(Event::Tick, at(EXPIRES)).unwrap();
+    assert_eq!(states(&late), (CallState::Rejected, ApprovalState::Expired));
+    assert_eq!(late.call().reason.as_deref(), Some("expired"));
+    assert!(late.approval.votes.is_empty(), "a timeout is nobody's no");
+}
+
+#[test]
+fn owners_approve_their_own_only_as_the_terms_say() {
+    let own = |sole: bool| {
+        vote_with(|vote, sole_approver| {
+            vote.by = "ana".into();
+            *sole_approver = sole;
+        })
+    };
+    for (allow_self, sole, fine) in [
+        (AllowSelf::Never, true, false),
+        (AllowSelf::Single, false, false),
+        (AllowSelf::Single, true, true),
+        (AllowSelf::Always, false, true),
+    ] {
+        let mut held = held("1");
+        held.terms.allow_self = allow_self;
+        let result = held.apply(own(sole), at(1));
+        assert_eq!(result.is_ok(), fine, "{allow_self:?}, sole {sole}: {result:?}");
+        assert_eq!(held.approval.flags.contains(&"self_approved".to_owned()), fine);
+    }
+    let mut held = held("1");
+    held.terms.allow_self = AllowSelf::Never;
+    held.apply(vote("ana", Decision::Reject), at(1)).unwrap();
+    assert_eq!(held.call().state, CallState::Rejected);
+}
+
+#[test]
+fn a_rejection_has_a_note_where_one_is_needed() {
+    let mut held = held("1");
+    held.approval.reason_required = true;
+    let blank = |note: Option<&str>| {
+        vote_with(|vote, _| {
+            vote.decision = Decision::Reject;
+            vote.note = note.map(Into::into);
+            vote.digest = None;
+        })
+    };
+    refused(&mut held, blank(None), 1, Refused::ReasonRequired);
+    refused(&mut held, blank(Some("  ")), 1, Refused::ReasonRequired);
+    held.apply(blank(Some("no")), at(1)).unwrap();
+}
+
+#[test]
+fn a_quorum_counts_each_approver_once_and_only_those_named() {
+    let mut held = held("1");
+    held.approval.requirements[0].quorum = 2;
+    held.approval.requirements.push(RequirementRecord {
+        approval: Some("finance".into()),
+        approvers: vec!["eve".into()],
+        quorum: 1,
+        votes: 0,
+    });
+    let counts = |held: &Held| held.approval.requirements.iter().map(|needed| needed.votes).collect::<Vec<_>>();
+    held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    held.apply(vote("ben", Decision::Approve), at(2)).unwrap();
+    assert_eq!((counts(&held), held.approval.state), (vec![1, 0], ApprovalState::Waiting));
+    held.apply(vote("cid", Decision::Approve), at(3)).unwrap();
+    assert_eq!((counts(&held), held.approval.state), (vec![2, 0], ApprovalState::Waiting));
+    held.apply(vote("eve", Decision::Approve), at(4)).unwrap();
+    assert_eq!((counts(&held), held.approval.state), (vec![3, 1], ApprovalState::Approved));
+}
+
+#[test]
+fn an_approved_call_waits_for_its_client_and_no_longer_than_the_grace() {
+    let mut held = held("1");
+    held.apply(Event::Detach { handed_off: true }, at(1)).unwrap();
+    assert_eq!((held.approval.client.gone_since, held.approval.client.will_run), (Some(at(1)), WillRun::WhenAttached));
+    held.apply(vote("ben", Decision::Approve), at(10)).unwrap();
+    refused(&mut held, claim(), 11, Refused::NotNow);
+    assert_eq!(held.next_tick(), Some(at(10 + GRACE)));
+
+    let mut back = held.clone();
+    back.apply(Event::Attach { process: "there".into() }, at(9 + GRACE)).unwrap();
+    assert_eq!(back.next_tick(), None);
+    refused(&mut back, claim(), 9 + GRACE, Refused::NotNow);
+    back.apply(Event::Claim { process: "there".into() }, at(9 + GRACE)).unwrap();
+
+    refused(&mut held, Event::Attach { process: "there".into() }, 10 + GRACE, Refused::Ended);
+    held.apply(Event::Tick, at(10 + GRACE)).unwrap();
+    assert_eq!(states(&held), (CallState::Cancelled, ApprovalState::Withdrawn));
+    assert_eq!(held.call().detail.as_deref(), Some("approved, but its client did not come back"));
+    assert_eq!(held.call().reason, None);
+}
+
+#[test]
+fn run_always_needs_no_client() {
+    let mut held = held("1");
+    held.terms.run_always = true;
+    held.apply(Event::Detach { handed_off: true }, at(1)).unwrap();
+    assert_eq!(held.approval.client.will_run, WillRun::Now);
+    held.apply(vote("ben", Decision::Approve), at(2)).unwrap();
+    assert_eq!(held.next_tick(), None);
+    held.apply(Event::Claim { process: "anyone".into() }, at(3)).unwrap();
+}
+
+#[test]
+fn an_attached_call_is_never_shared() {
+    let mut held = held("1");
+    refused(&mut held, Event::Attach { process: "there".into() }, 1, Refused::NotNow);
+}
+
+#[test]
+fn a_kept_reply_is_there_until_it_is_given_or_too_old() {
+    let mut held = held("1");
+    held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    held.apply(claim(), at(2)).unwrap();
+    held.apply(Event::Detach { handed_off: false }, at(3)).unwrap();
+    held.apply(finish(Outcome::Completed, true), at(10)).unwrap();
+    assert!(!held.delivered);
+    assert_eq!(held.attachable_until(), Some(at(10 + TTL)));
+
+    let mut given = held.clone();
+    given.apply(Event::Attach { process: "there".into() }, at(20)).unwrap();
+    given.apply(Event::Deliver, at(21)).unwrap();
+    given.apply(Event::Detach { handed_off: false }, at(22)).unwrap();
+    refused(&mut given, Event::Attach { process: "there".into() }, 23, Refused::Ended);
+
+    assert_eq!(held.next_tick(), Some(at(10 + TTL)));
+    held.apply(Event::Tick, at(10 + TTL)).unwrap();
+    assert_eq!((&held.kept, held.next_tick(), held.attachable_until()), (&None, None, None));
+    assert_eq!(held.call().state, CallState::Completed);
+}
+
+#[test]
+fn only_an_end_that_nobody_was_told_can_be_attached() {
+    let gone = |mut held: Held| {
+        held.apply(Event::Detach { handed_off: true }, at(1)).unwrap();
+        held
+    };
+    let mut rejected = gone(held("1"));
+    rejected.apply(vote("ben", Decision::Reject), at(2)).unwrap();
+    assert_eq!(rejected.attachable_until(), Some(at(2 + TTL)));
+
+    let mut cancelled = gone(held("2"));
+    cancelled.apply(Event::Cancel { detail: None }, at(2)).unwrap();
+    assert_eq!(cancelled.attachable_until(), None);
+
+    let mut died = held("3");
+    died.apply(vote("ben", Decision::Approve), at(2)).unwrap();
+    died.apply(claim(), at(3)).unwrap();
+    let mut unsure = gone(died);
+    let event = Event::Finish {
+        outcome: Outcome::Failed,
+        kept: None,
+        tool_error: None,
+        detail: Some("the gateway ended".into()),
+        may_have_run: true,
+    };
+    unsure.apply(event, at(4)).unwrap();
+    assert_eq!(unsure.attachable_until(), Some(at(4 + TTL)), "a client is told before it asks for a second run");
+}
+
+#[test]
+fn a_new_judgement_voids_the_votes() {
+    let mut held = held("1");
+    held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    let mut record = held.approval.clone();
+    record.call.digest = Some("sha256:new".into());
+    record.call.state = CallState::Running;
+    record.call.created_at = at(7);
+    record.client.state = ClientState::Gone;
+    held.apply(Event::Rejudged(Box::new(record.clone())), at(2)).unwrap();
+    assert_eq!(states(&held), (CallState::AwaitingApproval, ApprovalState::Waiting));
+    assert!(held.is_fresh());
+    assert_eq!((held.call().created_at, held.approval.client.state), (at(0), ClientState::Attached));
+    refused(&mut held, claim(), 3, Refused::NotNow);
+    refused(&mut held, vote("ben", Decision::Approve), 3, Refused::Digest);
+
+    record.call.id = "call_other".into();
+    refused(&mut held, Event::Rejudged(Box::new(record)), 3, Refused::NotNow);
+}
+
+#[test]
+fn a_refusal_before_the_run_says_why() {
+    let refuse = |reason| Event::Refuse { reason, detail: Some("x".into()) };
+    for (reason, approval) in [
+        (Rejection::Stale, ApprovalState::Stale),
+        (Rejection::Draining, ApprovalState::Withdrawn),
+        (Rejection::Guardrail, ApprovalState::Withdrawn),
+    ] {
+        let mut held = held("1");
+        held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+        held.apply(refuse(reason), at(2)).unwrap();
+        assert_eq!(states(&held), (CallState::Rejected, approval));
+        assert_eq!(held.call().reason.as_deref(), Some(reason.as_str()));
+    }
+    let mut running = held("2");
+    running.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    running.apply(claim(), at(2)).unwrap();
+    refused(&mut running, refuse(Rejection::Stale), 3, Refused::NotNow);
+}
+
+#[test]
+fn cancelling_a_running_call_asks_its_runner() {
+    let mut held = held("1");
+    held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    held.apply(claim(), at(2)).unwrap();
+    held.apply(Event::Cancel { detail: Some("stopped by ana".into()) }, at(3)).unwrap();
+    assert!(held.cancel_requested);
+    assert_eq!(held.call().state, CallState::Running);
+    held.apply(finish(Outcome::Cancelled, false), at(4)).unwrap();
+    assert_eq!((held.call().state, held.call().detail.as_deref()), (CallState::Cancelled, Some("stopped by ana")));
+    assert_eq!(held.approval.state, ApprovalState::Consumed);
+}
+
+#[test]
+fn it_survives_its_json() {
+    let mut held = held("1");
+    held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    let text = serde_json::to_string(&held).unwrap();
+    assert_eq!(serde_json::from_str::<Held>(&text).unwrap(), held);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Attach(&'static str),
+    Detach(bool),
+    Vote(&'static str, Decision, bool, bool),
+    Rejudged(&'static str),
+    Claim(&'static str),
+    Finish(Outcome, bool),
+    Refuse(Rejection),
+    Cancel,
+    Tick,
+    Deliver,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let process = || prop_oneof![Just("here"), Just("there")];
+    let outcome = prop_oneof![
+        Just(Outcome::Completed),
+        Just(Outcome::Failed),
+        Just(Outcome::Cancelled),
+        Just(Outcome::Rejected),
+    ];
+    prop_oneof![
+        2 => process().prop_map(Step::Attach),
+        2 => any::<bool>().prop_map(Step::Detach),
+        5 => (
+            prop_oneof![Just("ana"), Just("ben"), Just("cid")],
+            prop_oneof![3 => Just(Decision::Approve), 1 => Just(Decision::Reject)],
+            prop::bool::weighted(0.8),
+            any::<bool>(),
+        ).prop_map(|(by, decision, current, sole)| Step::Vote(by, decision, current, sole)),
+        1 => prop_oneof![Just("sha256:one"), Just("sha256:two")].prop_map(Step::Rejudged),
+        4 => process().prop_map(Step::Claim),
+        2 => (outcome, any::<bool>()).prop_map(|(outcome, kept)| Step::Finish(outcome, kept)),
+        1 => prop_oneof![Just(Rejection::Stale), Just(Rejection::Policy)].prop_map(Step::Refuse),
+        1 => Just(Step::Cancel),
+        2 => Just(Step::Tick),
+        1 => Just(Step::Deliver),
+    ]
+}
+
+fn event(step: Step, held: &Held) -> Event {
+    match step {
+        Step::Attach(process) => Event::Attach { process: process.into() },
+        Step::Detach(handed_off) => Event::Detach { handed_off },
+        Step::Vote(by, decision, current, sole) => vote_with(|vote, sole_approver| {
+            vote.by = by.into();
+            vote.decision = decision;
+            vote.digest = if current { held.call().digest.clone() } else { Some("sha256:stale".into()) };
+            *sole_approver = sole;
+        }),
+        Step::Rejudged(digest) => {
+            let mut record = held.approval.clone();
+            record.call.digest = Some(digest.into());
+            Event::Rejudged(Box::new(record))
+        }
+        Step::Claim(process) => Event::Claim { process: process.into() },
+        Step::Finish(outcome, kept) => finish(outcome, kept),
+        Step::Refuse(reason) => Event::Refuse { reason, detail: None },
+        Step::Cancel => Event::Cancel { detail: None },
+        Step::Tick => Event::Tick,
+        Step::Deliver => Event::Deliver,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn laws_hold_in_any_order(
+        steps in prop::collection::vec((step(), -5_000i64..200_000), 1..40),
+        run_always in any::<bool>(),
+        quorum in 1u32..3,
+    ) {
+        let mut held = held("1");
+        held.terms.run_always = run_always;
+        held.approval.requirements[0].quorum = quorum;
+        let (mut now, mut claims) = (START, 0);
+        for (step, passed) in steps {
+            now += passed;
+            let before = held.clone();
+            let event = event(step, &held);
+            let claiming = matches!(event, Event::Claim { .. });
+            let result = held.apply(event, Timestamp::from_millis(now));
+            if result.is_err() {
+                prop_assert_eq!(&held, &before, "a refusal changes nothing");
+            }
+            claims += usize::from(claiming && result.is_ok());
+            prop_assert!(claims <= 1, "claimed twice");
+
+            let call = held.call();
+            if call.state == CallState::Running {
+                let approves = held.approval.votes.iter()
+                    .filter(|vote| vote.decision == Decision::Approve && vote.digest == call.digest);
+                prop_assert!(approves.count() >= quorum as usize, "runs without its votes");
+                prop_assert_eq!(claims, 1);
+            }
+            if let Some(outcome) = before.call().outcome {
+                prop_assert_eq!(states(&held), states(&before), "an end is the end");
+                prop_assert_eq!(call.outcome, Some(outcome));
+                prop_assert_eq!(call.ended_at, before.call().ended_at);
+                prop_assert_eq!(&held.approval.votes, &before.approval.votes);
+            }
+            prop_assert_eq!(call.outcome, call.state.outcome());
+            prop_assert_eq!(call.outcome.is_some(), call.ended_at.is_some());
+            prop_assert!(held.approval.requirements[0].votes <= quorum);
+            let mut voters: Vec<_> = held.approval.votes.iter().filter(|vote| vote.decision == Decision::Approve)
+                .map(|vote| vote.by.as_str()).collect();
+            voters.sort_unstable();
+            voters.dedup();
+            prop_assert!(held.approval.requirements[0].votes as usize <= voters.len(), "an approver counts once");
+            let times = [Some(call.created_at), held.decided_at, call.released_at, call.ended_at];
+            let times: Vec<_> = times.into_iter().flatten().collect();
+            prop_assert!(times.is_sorted(), "times go forward: {:?}", times);
+            prop_assert_eq!(held.attached_at.is_some(), held.approval.client.state == ClientState::Attached);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! What each event does. Every handler checks first and changes after, so that a refusal leaves the call as it was.
+
+use std::time::Duration;
+
+use super::{Event, Held, Kept, Refused};
+use crate::clock::Timestamp;
+use crate::config::AllowSelf;
+use crate::record::{
+    ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Outcome, Rejection, Vote, WillRun,
+};
+
+/// The flag on an approval whose approver owns the agent.
+pub const SELF_APPROVED: &str = "self_approved";
+
+/// What the two recorded states mean together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Waiting,
+    Approved,
+    Running,
+    Ended,
+}
+
+impl Held {
+    /// Applies an event. Once a tick is due that ends the call, every other event finds it ended.
+    ///
+    /// # Errors
+    /// Why it does not apply; `self` is unchanged then.
+    pub fn apply(&mut self, event: Event, now: Timestamp) -> Result<(), Refused> {
+        // A clock that was set back must not make a call end before it began.
+        let now = now.max(self.latest());
+        let overdue = self.stage() != Stage::Ended && self.next_tick().is_some_and(|due| due <= now);
+        if overdue && event != Event::Tick {
+            return Err(Refused::Ended);
+        }
+        match event {
+            Event::Attach { process } => self.attach(process, now),
+            Event::Detach { handed_off } => {
+                self.detach(handed_off, now);
+                Ok(())
+            }
+            Event::Vote { vote, sole_approver } => self.vote(vote, sole_approver, now),
+            Event::Rejudged(record) => self.rejudged(*record),
+            Event::Claim { process } => self.claim(process, now),
+            Event::Finish { outcome, kept, tool_error, detail, may_have_run } => {
+                self.finish(outcome, kept, detail, now)?;
+                self.approval.call.tool_error = tool_error;
+                self.approval.call.may_have_run = may_have_run;
+                Ok(())
+            }
+            Event::Refuse { reason, detail } => self.refuse(reason, detail, now),
+            Event::Cancel { detail } => self.cancel(detail, now),
+            Event::Tick => {
+                self.tick(now);
+                Ok(())
+            }
+            Event::Deliver => self.deliver(),
+        }
+    }
+
+    /// When [`Event::Tick`] next changes something.
+    pub fn next_tick(&self) -> Option<Timestamp> {
+        match self.stage() {
+            Stage::Waiting => Some(self.approval.expires_at),
+            Stage::Approved if self.is_attached() || self.terms.run_always => None,
+            Stage::Approved => Some(self.grace_ends()),
+            Stage::Running => None,
+            Stage::Ended => self.kept.as_ref().map(|kept| kept.at.after(self.result_ttl())),
+        }
+    }
+
+    /// Whether it was just made: waiting, undecided, never claimed. Only such a call may be put into the store.
+    pub fn is_fresh(&self) -> bool {
+        self.stage() == Stage::Waiting
+            && self.approval.votes.is_empty()
+            && self.approval.requirements.iter().all(|needed| needed.votes == 0)
+            && self.claimed_by.is_none()
+            && self.decided_at.is_none()
+    }
+
+    /// Until when a client that comes back with the identical call can be attached; none: no more. A live call can be
+    /// until it ends; an ended one as long as there is something left to tell: a kept reply, a rejection, or that it may
+    /// have run.
+    pub fn attachable_until(&self) -> Option<Timestamp> {
+        let call = self.call();
+        match self.stage() {
+            Stage::Ended if self.delivered => None,
+            Stage::Ended => {
+                let rejected = call.state == CallState::Rejected;
+                let unsure = call.state == CallState::Failed && call.may_have_run;
+                let ended = self.kept.as_ref().map(|kept| kept.at);
+                let told_from = ended.or(call.ended_at.filter(|_| rejected || unsure))?;
+                Some(told_from.after(self.result_ttl()))
+            }
+            _ => Some(Timestamp::from_millis(i64::MAX)),
+        }
+    }
+
+    fn stage(&self) -> Stage {
+        match (self.approval.call.state, self.approval.state) {
+            (CallState::AwaitingApproval, ApprovalState::Waiting) => Stage::Waiting,
+            (CallState::AwaitingApproval, ApprovalState::Approved) => Stage::Approved,
+            (CallState::Running, ApprovalState::Consumed) => Stage::Running,
+            // Also whatever cannot be: nothing runs from here.
+            _ => Stage::Ended,
+        }
+    }
+
+    fn is_attached(&self) -> bool {
+        self.approval.client.state == ClientState::Attached
+    }
+
+    fn grace_ends(&self) -> Timestamp {
+        let decided = self.decided_at.unwrap_or(self.approval.call.created_at);
+        decided.after(Duration::from_millis(self.terms.hold_grace_ms))
+    }
+
+    fn latest(&self) -> Timestamp {
+        let call = &self.approval.call;
+        let times = [self.approval.client.gone_since, self.decided_at, call.released_at, call.ended_at];
+        times.into_iter().flatten().fold(call.created_at, Timestamp::max)
+    }
+
+    fn attach(&mut self, process: String, now: Timestamp) -> Result<(), Refused> {
+        if self.is_attached() {
+            return Err(Refused::NotNow);
+        }
+        if self.attachable_until().is_none_or(|until| until <= now) {
+            return Err(Refused::Ended);
+        }
+        self.attached_at = Some(process);
+        self.approval.client.state = ClientState::Attached;
+        self.approval.client.gone_since = None;
+        self.approval.client.will_run = WillRun::Now;
+        Ok(())
+    }
+
+    fn detach(&mut self, handed_off: bool, now: Timestamp) {
+        self.handed_off |= handed_off;
+        if !self.is_attached() {
+            return;
+        }
+        self.attached_at = None;
+        self.approval.client.state = ClientState::Gone;
+        self.approval.client.gone_since = Some(now);
+        self.approval.client.will_run = if self.terms.run_always { WillRun::Now } else { WillRun::WhenAttached };
+    }
+
+    fn vote(&mut self, mut vote: Vote, sole_approver: bool, now: Timestamp) -> Result<(), Refused> {
+        if self.repeats(&vote) {
+            return Ok(());
+        }
+        match (self.stage(), self.approval.state) {
+            (Stage::Waiting, _) => {}
+            (Stage::Approved | Stage::Running, _) | (_, ApprovalState::Rejected) => return Err(Refused::Decided),
+            (Stage::Ended, _) => return Err(Refused::Ended),
+        }
+        vote.at = now;
+        match vote.decision {
+            Decision::Approve => {
+                if vote.digest.is_none() || vote.digest != self.approval.call.digest {
+                    return Err(Refused::Digest);
+                }
+                // Only an approval can be a self-service; whoever owns the agent may always stop it.
+                let own = self.approval.call.owner.as_ref() == Some(&vote.by);
+                if own {
+                    self.may_approve_own(sole_approver)?;
+                    self.flag(SELF_APPROVED);
+                }
+                self.approval.votes.push(vote);
+                self.tally();
+                if self.is_met() {
+                    self.approval.state = ApprovalState::Approved;
+                    self.decide(now);
+                }
+            }
+            Decision::Reject => {
+                let note = vote.note.as_deref().map(str::trim).filter(|note| !note.is_empty()).map(str::to_owned);
+                if self.approval.reason_required && note.is_none() {
+                    return Err(Refused::ReasonRequired);
+                }
+                self.approval.votes.push(vote);
+                self.decide(now);
+                self.reject(Rejection::Approver, note, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same approver says the same again, and it stands.
+    fn repeats(&self, vote: &Vote) -> bool {
+        let stands = match vote.decision {
+            Decision::Approve => {
+                matches!(
+                    self.approval.state,
+                    ApprovalState::Waiting | ApprovalState::Approved | ApprovalState::Consumed
+                )
+            }
+            Decision::Reject => self.approval.state == ApprovalState::Rejected,
+        };
+        stands
+            && self.approval.votes.iter().any(|earlier| {
+                earlier.by == vote.by
+                    && earlier.decision == vote.decision
+                    && (vote.decision == Decision::Reject || earlier.digest == vote.digest)
+            })
+    }
+
+    fn may_approve_own(&self, sole_approver: bool) -> Result<(), Refused> {
+        match self.terms.allow_self {
+            AllowSelf::Always => Ok(()),
+            AllowSelf::Single if sole_approver => Ok(()),
+            AllowSelf::Single => Err(Refused::NotYours("your own agent's call needs another approver".into())),
+            AllowSelf::Never => Err(Refused::NotYours("nobody may approve their own agent's call".into())),
+        }
+    }
+
+    fn flag(&mut self, flag: &str) {
+        if !self.approval.flags.iter().any(|known| known == flag) {
+            self.approval.flags.push(flag.to_owned());
+        }
+    }
+
+    /// Counts the approvals of what is shown now. A team's name is not resolved here: a requirement that names approvers
+    /// counts only those it names.
+    fn tally(&mut self) {
+        let ApprovalRecord { votes, requirements, call, .. } = &mut self.approval;
+        let approvals = |named: &[String]| {
+            votes
+                .iter()
+                .filter(|vote| vote.decision == Decision::Approve && vote.digest == call.digest)
+                .filter(|vote| named.is_empty() || named.contains(&vote.by))
+                .count()
+        };
+        for needed in requirements {
+            needed.votes = u32::try_from(approvals(&needed.approvers)).unwrap_or(u32::MAX);
+        }
+    }
+
+    fn is_met(&self) -> bool {
+        let digest = &self.approval.call.digest;
+        let approves = |vote: &Vote| vote.decision == Decision::Approve && vote.digest == *digest;
+        digest.is_some()
+            && self.approval.votes.iter().any(approves)
+            && self.approval.requirements.iter().all(|needed| needed.votes >= needed.quorum)
+    }
+
+    fn decide(&mut self, now: Timestamp) {
+        self.decided_at = Some(now);
+        self.stop_waiting(now);
+    }
+
+    fn stop_waiting(&mut self, now: Timestamp) {
+        let call = &mut self.approval.call;
+        call.waited_ms.get_or_insert(millis(now.since(call.created_at)));
+    }
+
+    fn rejudged(&mut self, record: ApprovalRecord) -> Result<(), Refused> {
+        match self.stage() {
+            Stage::Waiting | Stage::Approved => {}
+            Stage::Running => return Err(Refused::NotNow),
+            Stage::Ended => return Err(Refused::Ended),
+        }
+        let (old, new) = (&self.approval, &record);
+        let same_call = new.id == old.id
+            && new.call.id == old.call.id
+            && new.call.agent == old.call.agent
+            && new.call.attach_key == old.call.attach_key;
+        if !same_call {
+            return Err(Refused::NotNow);
+        }
+        let old = std::mem::replace(&mut self.approval, record);
+        self.decided_at = None;
+        let new = &mut self.approval;
+        new.state = ApprovalState::Waiting;
+        new.client = old.client;
+        new.votes.clear();
+        new.flags.retain(|flag| flag != SELF_APPROVED);
+        for needed in &mut new.requirements {
+            needed.votes = 0;
+        }
+        let call = &mut new.call;
+        call.state = CallState::AwaitingApproval;
+        call.outcome = None;
+        call.reason = None;
+        call.detail = None;
+        call.may_have_run = false;
+        call.created_at = old.call.created_at;
+        call.released_at = None;
+        call.ended_at = None;
+        call.waited_ms = None;
+        call.ran_ms = None;
+        call.tool_error = None;
+        call.approval = old.call.approval;
+        Ok(())
+    }
+
+    fn claim(&mut self, process: String, now: Timestamp) -> Result<(), Refused> {
+        match self.stage() {
+            Stage::Approved => {}
+            Stage::Waiting | Stage::Running => return Err(Refused::NotNow),
+            Stage::Ended => return Err(Refused::Ended),
+        }
+        // Its client's own process, or anyone where no client is needed and none is there.
+        let entitled = match &self.attached_at {
+            Some(attached) => *attached == process,
+            None => self.terms.run_always,
+        };
+        if !entitled || !self.is_met() {
+            return Err(Refused::NotNow);
+        }
+        self.claimed_by = Some(process);
+        self.approval.state = ApprovalState::Consumed;
+        self.approval.call.state = CallState::Running;
+        self.approval.call.released_at = Some(now);
+        Ok(())
+    }
+
+    fn finish(
+        &mut self,
+        outcome: Outcome,
+        kept: Option<Kept>,
+        detail: Option<String>,
+        now: Timestamp,
+    ) -> Result<(), Refused> {
+        match self.stage() {
+            Stage::Running => {}
+            Stage::Waiting | Stage::Approved => return Err(Refused::NotNow),
+            Stage::Ended => return Err(Refused::Ended),
+        }
+        let state = match outcome {
+            Outcome::Completed => CallState::Completed,
+            Outcome::Failed => CallState::Failed,
+            Outcome::Cancelled => CallState::Cancelled,
+            Outcome::Rejected => return Err(Refused::NotNow),
+        };
+        let started = self.approval.call.released_at.unwrap_or(now);
+        self.approval.call.ran_ms = Some(millis(now.since(started)));
+        // With nothing kept, the runner itself tells the client that is attached.
+        self.delivered = kept.is_none() && self.is_attached();
+        self.kept = kept;
+        self.end(state, ApprovalState::Consumed, detail, now);
+        Ok(())
+    }
+
+    fn refuse(&mut self, reason: Rejection, detail: Option<String>, now: Timestamp) -> Result<(), Refused> {
+        match self.stage() {
+            Stage::Waiting | Stage::Approved => {}
+            Stage::Running => return Err(Refused::NotNow),
+            Stage::Ended => return Err(Refused::Ended),
+        }
+        self.reject(reason, detail, now);
+        Ok(())
+    }
+
+    fn cancel(&mut self, detail: Option<String>, now: Timestamp) -> Result<(), Refused> {
+        match self.stage() {
+            Stage::Waiting | Stage::Approved => {
+                self.end(CallState::Cancelled, ApprovalState::Withdrawn, detail, now);
+                Ok(())
+            }
+            Stage::Running => {
+                self.cancel_requested = true;
+                let said = &mut self.approval.call.detail;
+                *said = said.take().or(detail);
+                Ok(())
+            }
+            Stage::Ended => Err(Refused::Ended),
+        }
+    }
+
+    fn tick(&mut self, now: Timestamp) {
+        if self.next_tick().is_none_or(|due| due > now) {
+            return;
+        }
+        match self.stage() {
+            Stage::Waiting => self.reject(Rejection::Expired, Some("nobody decided in time".into()), now),
+            Stage::Approved => {
+                let detail = Some("approved, but its client did not come back".into());
+                self.end(CallState::Cancelled, ApprovalState::Withdrawn, detail, now);
+            }
+            Stage::Running => {}
+            Stage::Ended => self.kept = None,
+        }
+    }
+
+    fn deliver(&mut self) -> Result<(), Refused> {
+        if self.stage() != Stage::Ended {
+            return Err(Refused::NotNow);
+        }
+        self.delivered = true;
+        Ok(())
+    }
+
+    fn reject(&mut self, reason: Rejection, detail: Option<String>, now: Timestamp) {
+        let approval = match reason {
+            Rejection::Approver => ApprovalState::Rejected,
+            Rejection::Expired => ApprovalState::Expired,
+            Rejection::Stale => ApprovalState::Stale,
+            // No human said no.
+            Rejection::Policy
+            | Rejection::Guardrail
+            | Rejection::RateLimit
+            | Rejection::Paused
+            | Rejection::Draining => ApprovalState::Withdrawn,
+        };
+        self.approval.call.reason = Some(reason.as_str().to_owned());
+        self.end(CallState::Rejected, approval, detail, now);
+    }
+
+    fn end(&mut self, state: CallState, approval: ApprovalState, detail: Option<String>, now: Timestamp) {
+        self.stop_waiting(now);
+        self.approval.state = approval;
+        let call = &mut self.approval.call;
+        call.state = state;
+        call.outcome = state.outcome();
+        call.detail = detail.or(call.detail.take());
+        call.ended_at = Some(now);
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

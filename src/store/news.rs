@@ -1,0 +1,68 @@
+//! Tells waiters in this process what any process changed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{broadcast, watch};
+
+use super::Change;
+use crate::approval::Held;
+
+/// How many changes a slow reader of all may fall behind before it misses some (and is told so).
+const BACKLOG: usize = 1024;
+
+type Watched = watch::Sender<Option<Arc<Held>>>;
+
+/// Who waits for what.
+pub(super) struct News {
+    all: broadcast::Sender<Change>,
+    each: Mutex<HashMap<String, Watched>>,
+}
+
+impl News {
+    pub(super) fn new() -> Self {
+        Self { all: broadcast::Sender::new(BACKLOG), each: Mutex::default() }
+    }
+
+    pub(super) fn all(&self) -> broadcast::Receiver<Change> {
+        self.all.subscribe()
+    }
+
+    pub(super) fn watch(&self, id: &str) -> watch::Receiver<Option<Arc<Held>>> {
+        self.each().entry(id.to_owned()).or_insert_with(|| watch::Sender::new(None)).subscribe()
+    }
+
+    /// A change, to everyone.
+    pub(super) fn publish(&self, held: Held) {
+        let held = Arc::new(held);
+        {
+            let mut each = self.each();
+            for id in [&held.approval.id, &held.approval.call.id] {
+                if let Some(watched) = each.get(id) {
+                    watched.send_replace(Some(held.clone()));
+                    if watched.is_closed() {
+                        each.remove(id);
+                    }
+                }
+            }
+        }
+        // Without a reader there is nobody to miss it.
+        let _ = self.all.send(Change { held });
+    }
+
+    /// How it stands, to those who watch this one.
+    pub(super) fn refresh(&self, id: &str, held: Held) {
+        if let Some(watched) = self.each().get(id) {
+            watched.send_replace(Some(Arc::new(held)));
+        }
+    }
+
+    /// Forgets what nobody watches any more.
+    pub(super) fn tidy(&self) {
+        self.each().retain(|_, watched| !watched.is_closed());
+    }
+
+    fn each(&self) -> MutexGuard<'_, HashMap<String, Watched>> {
+        self.each.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

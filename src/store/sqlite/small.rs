@@ -1,0 +1,67 @@
+//! Sessions and small values.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::held::{Tables, hash};
+use crate::clock::Timestamp;
+use crate::store::{StoreError, StoredSession};
+
+impl Tables<'_> {
+    pub(in crate::store) fn put_session(&self, mut session: StoredSession) -> Result<(), StoreError> {
+        let key = hash(&std::mem::take(&mut session.id));
+        let body = serde_json::to_string(&session).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        self.conn
+            .prepare_cached("INSERT OR REPLACE INTO sessions (key, used_at, body) VALUES (?, ?, ?)")?
+            .execute(params![key, session.used_at.as_millis(), body])?;
+        Ok(())
+    }
+
+    pub(in crate::store) fn session(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
+        let body: Option<String> = self
+            .conn
+            .prepare_cached("SELECT body FROM sessions WHERE key = ?")?
+            .query_row([hash(id)], |row| row.get(0))
+            .optional()?;
+        let Some(body) = body else { return Ok(None) };
+        let session: StoredSession = serde_json::from_str(&body)
+            .map_err(|error| StoreError::Unavailable(format!("a stored session cannot be read: {error}")))?;
+        Ok(Some(StoredSession { id: id.to_owned(), ..session }))
+    }
+
+    pub(in crate::store) fn end_session(&self, id: &str) -> Result<(), StoreError> {
+        self.conn.prepare_cached("DELETE FROM sessions WHERE key = ?")?.execute([hash(id)])?;
+        Ok(())
+    }
+
+    pub(in crate::store) fn put(&self, key: &str, value: &str, expires: Option<Timestamp>) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached("INSERT OR REPLACE INTO small (key, value, expires) VALUES (?, ?, ?)")?
+            .execute(params![key, value, expires.map(Timestamp::as_millis)])?;
+        Ok(())
+    }
+
+    pub(in crate::store) fn value(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let mut value =
+            self.conn.prepare_cached("SELECT value FROM small WHERE key = ?1 AND (expires IS NULL OR expires > ?2)")?;
+        Ok(value.query_row(params![key, self.now.as_millis()], |row| row.get(0)).optional()?)
+    }
+
+    pub(in crate::store) fn take(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let value = self.value(key)?;
+        self.conn.prepare_cached("DELETE FROM small WHERE key = ?")?.execute([key])?;
+        Ok(value)
+    }
+
+    /// Removes values that are too old, and sessions that nobody used since `oldest`.
+    pub(super) fn forget(&self, oldest: Timestamp) -> Result<(), StoreError> {
+        self.conn.prepare_cached("DELETE FROM small WHERE expires <= ?")?.execute([self.now.as_millis()])?;
+        self.conn.prepare_cached("DELETE FROM sessions WHERE used_at < ?")?.execute([oldest.as_millis()])?;
+        Ok(())
+    }
+
+    /// Writes something, to see whether it can be done.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        self.conn.prepare_cached("UPDATE meta SET value = ? WHERE key = 'checked'")?.execute([self.now.as_millis()])?;
+        Ok(())
+    }
+}
