@@ -57,7 +57,7 @@ impl Drop for Alive {
 pub fn is_alive(state_dir: &Path, id: &str) -> bool {
     match File::open(state_dir.join(FOLDER).join(id)) {
         // Shared, so that two processes that look at once do not take each other for the owner.
-        Ok(file) => matches!(file.try_lock_shared(), Err(_)),
+        Ok(file) => file.try_lock_shared().is_err(),
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }

@@ -136,7 +136,8 @@ pub enum Event {
     },
     /// Time passed: expiry, or the end of the grace.
     Tick,
-    /// The end (kept reply, rejection) was given to a client.
+    /// The end (reply, kept reply, rejection) was given to a client; once, so that whoever applies it first gives it.
+    /// Without it, an identical call is told the end again once its client counts as gone.
     Deliver,
 }
 

@@ -282,6 +282,7 @@ fn a_kept_reply_is_there_until_it_is_given_or_too_old() {
     let mut given = held.clone();
     given.apply(Event::Attach { process: "there".into() }, at(20)).unwrap();
     given.apply(Event::Deliver, at(21)).unwrap();
+    refused(&mut given, Event::Deliver, 21, Refused::NotNow);
     given.apply(Event::Detach { handed_off: false }, at(22)).unwrap();
     refused(&mut given, Event::Attach { process: "there".into() }, 23, Refused::Ended);
 

@@ -336,8 +336,6 @@ impl Held {
         };
         let started = self.approval.call.released_at.unwrap_or(now);
         self.approval.call.ran_ms = Some(millis(now.since(started)));
-        // With nothing kept, the runner itself tells the client that is attached.
-        self.delivered = kept.is_none() && self.is_attached();
         self.kept = kept;
         self.end(state, ApprovalState::Consumed, detail, now);
         Ok(())
@@ -385,7 +383,7 @@ impl Held {
     }
 
     fn deliver(&mut self) -> Result<(), Refused> {
-        if self.stage() != Stage::Ended {
+        if self.stage() != Stage::Ended || self.delivered {
             return Err(Refused::NotNow);
         }
         self.delivered = true;

@@ -147,7 +147,6 @@ impl Tables<'_> {
 
     /// Ends what a dead process was running, and lets its clients go.
     pub(super) fn bury(&self, process: &str) -> Result<(), StoreError> {
-        // First the client, so that the end counts as told to nobody.
         for id in self.ids("SELECT id FROM held WHERE attached_process = ?1 LIMIT ?2", process)? {
             self.settle(&id, &[Event::Detach { handed_off: false }])?;
         }
