@@ -47,6 +47,7 @@ pub(crate) fn held(id: &str) -> Held {
             agent: "claude".into(),
             session: Some("ses_1".into()),
             era: "legacy".into(),
+            definition: None,
         },
         terms: Terms { allow_self: AllowSelf::Single, run_always: false, hold_grace_ms: GRACE, result_ttl_ms: TTL },
         attached_at: Some("here".into()),
