@@ -1,13 +1,16 @@
 //! Strictest match wins; guardrails and floors are added, never put in place of the group's verdict.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use super::model::Policy;
-use crate::config::AllowSelf;
+use super::advice;
+use super::approval::{Approval, Requirement};
+use super::fields::{Reading, Target, Thing};
+use super::model::{Group, Names, Policy, Rule};
+use super::reach::{self, Reached};
 use crate::facet::path::Space;
-use crate::facet::{Facet, Touched};
+use crate::facet::{Facet, FacetKind, FloorWhy, Stray, Touched};
 use crate::message::Value;
-use crate::record::{Depth, FacetRecord, Rejection, RuleMatch, Severity, Source, Verdict};
+use crate::record::{Depth, FacetKindRecord, FacetRecord, FloorRecord, Rejection, Source, Verdict};
 
 /// Who calls what, as rules see it. `None` is "left out": taken to hold (examples only).
 #[derive(Clone, Debug)]
@@ -24,7 +27,7 @@ pub struct Subject<'a> {
     pub upstream: Option<&'a str>,
     /// The tool's name, for `tools/call`.
     pub tool: Option<&'a str>,
-    /// The catalogue's category of the tool.
+    /// The catalogue's category of the tool. None for a tool that no catalogue describes: it may be of any.
     pub category: Option<&'a str>,
     /// The MCP method.
     pub method: &'a str,
@@ -37,9 +40,10 @@ pub struct Subject<'a> {
 pub struct Judgement {
     /// The strictest of all facets.
     pub verdict: Verdict,
-    /// Each facet with its matches.
+    /// Each facet with its matches, then the unmarked strings that a guarded path was found in.
     pub facets: Vec<FacetJudgement>,
-    /// Rules, `otherwise:GROUP`, `builtin:NAME`, `floor:WHY`, in a fixed order.
+    /// Rules, `otherwise:GROUP`, `builtin:NAME`, `floor:WHY`, in a fixed order; `group:NAME` for a group that does not
+    /// exist.
     pub decided_by: Vec<String>,
     /// The deciding rules' reasons, in the same order, without repeats.
     pub reasons: Vec<String>,
@@ -58,34 +62,198 @@ pub struct FacetJudgement {
     pub record: FacetRecord,
 }
 
-/// What an ask needs, merged over all asks that matched.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Requirement {
-    /// The rules (or `otherwise:GROUP`, `floor:WHY`) that asked.
-    pub asked_by: Vec<String>,
-    /// When it ends undecided, if a rule says so.
-    pub expires: Option<Duration>,
-    /// How long a stream is held, if a rule says so.
-    pub hold_for: Option<Duration>,
-    /// Run at once on approval although nobody is attached.
-    pub run_always: bool,
-    /// Whether owners may decide; none: as configured.
-    pub allow_self: Option<AllowSelf>,
-    /// Whether a rejection needs a note.
-    pub reason_required: bool,
-    /// How urgent.
-    pub severity: Severity,
-}
-
 /// Judges a call. Pure but for the walks below recursive facets ([`needs_walk`]), which block for up to 50 ms each.
 pub fn judge(policy: &Policy, subject: &Subject<'_>, touched: &Touched, space: &Space) -> Judgement {
-    let _ = (policy, subject, touched, space);
-    unimplemented!()
+    let bench = Bench::new(policy, subject);
+    let bare = [Facet { kind: FacetKind::Bare, floors: Vec::new() }];
+    let facets = if touched.facets.is_empty() { &bare } else { touched.facets.as_slice() };
+    let mut judged: Vec<Judged<'_>> = facets.iter().map(|facet| bench.facet(facet, space)).collect();
+    judged.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
+    bench.conclude(judged)
 }
 
 /// Whether judging walks a file system and so must not run on an async thread.
 pub fn needs_walk(touched: &Touched) -> bool {
-    let _: Option<(&Facet, &RuleMatch)> = None;
-    let _ = touched;
-    unimplemented!()
+    touched.facets.iter().any(|facet| matches!(&facet.kind, FacetKind::Path(path) if reach::is_walked(path)))
+}
+
+/// One thing that was said of a facet.
+pub(super) struct Said<'a> {
+    /// As in `decided_by`.
+    pub label: String,
+    pub verdict: Verdict,
+    /// The rule, where a rule said it.
+    pub rule: Option<&'a Rule>,
+    /// What an ask requires; `None` in the list is an ask without an `approval` of its own.
+    approvals: Vec<Option<&'a Approval>>,
+}
+
+impl<'a> Said<'a> {
+    fn by_rule(rule: &'a Rule) -> Self {
+        let approvals = vec![rule.approval.as_ref()];
+        Self { label: rule.label.clone(), verdict: rule.verdict, rule: Some(rule), approvals }
+    }
+
+    fn plainly(label: String, verdict: Verdict) -> Self {
+        Self { label, verdict, rule: None, approvals: vec![None] }
+    }
+}
+
+/// A facet with all that was said of it.
+pub(super) struct Judged<'a> {
+    pub record: FacetRecord,
+    pub said: Vec<Said<'a>>,
+}
+
+impl<'a> Judged<'a> {
+    fn new(kind: FacetKindRecord, floors: Vec<FloorRecord>, said: Vec<Said<'a>>) -> Self {
+        let mut rules: Vec<&Rule> = said.iter().filter_map(|said| said.rule).collect();
+        rules.sort_by(|a, b| b.verdict.cmp(&a.verdict).then_with(|| a.label.cmp(&b.label)));
+        let matches = rules.into_iter().map(Rule::record).collect();
+        let verdict = said.iter().map(|said| said.verdict).max().unwrap_or(Verdict::Deny);
+        Self { record: FacetRecord { kind, floors, matches, verdict }, said }
+    }
+}
+
+/// What stays the same for all facets of a call.
+pub(super) struct Bench<'a> {
+    pub policy: &'a Policy,
+    pub subject: &'a Subject<'a>,
+    /// None: the group does not exist.
+    pub group: Option<&'a Group>,
+    names: Names,
+}
+
+impl<'a> Bench<'a> {
+    fn new(policy: &'a Policy, subject: &'a Subject<'a>) -> Self {
+        Self { policy, subject, group: policy.groups.get(subject.group), names: Names::of(subject) }
+    }
+
+    /// The rules of the group that could match, then the guardrails.
+    pub fn rules(&self) -> impl Iterator<Item = &'a Rule> {
+        let group = self.group.map(|group| group.rules.concerning(&self.names));
+        group.into_iter().flatten().chain(self.policy.guardrails.concerning(&self.names))
+    }
+
+    fn facet(&self, facet: &Facet, space: &Space) -> Judged<'a> {
+        let target = target(facet);
+        let mut said: Vec<Said<'a>> =
+            self.rules().filter(|rule| self.matches(rule, target)).map(Said::by_rule).collect();
+        if !said.iter().any(|said| said.rule.is_some_and(|rule| !rule.guardrail)) {
+            said.push(self.otherwise(facet));
+        }
+        let mut floors: BTreeMap<FloorRecord, Vec<Option<&'a Approval>>> = facet
+            .floors
+            .iter()
+            .map(|floor| (FloorRecord { why: floor.why.as_str().into(), detail: floor.detail.clone() }, vec![None]))
+            .collect();
+        // What is denied is not walked: a floor is an ask.
+        if let FacetKind::Path(path) = &facet.kind
+            && said.iter().all(|said| said.verdict != Verdict::Deny)
+        {
+            for Reached { why, detail, approvals } in reach::below(self, path, target, space) {
+                let floor = FloorRecord { why: why.as_str().into(), detail: Some(detail) };
+                floors.entry(floor).or_insert_with(|| vec![None]).extend(approvals);
+            }
+        }
+        let mut records = Vec::new();
+        for (floor, approvals) in floors {
+            let label = format!("floor:{}", floor.why);
+            said.push(Said { label, verdict: Verdict::Ask, rule: None, approvals });
+            records.push(floor);
+        }
+        Judged::new(kind_record(&facet.kind), records, said)
+    }
+
+    /// A deny or ask that guards a path reaches unmarked strings too; nothing else is said of them.
+    fn stray(&self, stray: &Stray) -> Option<Judged<'a>> {
+        let mut rules: Vec<&'a Rule> = Vec::new();
+        let mut place = None;
+        for at in &stray.locations {
+            for rule in self.rules().filter(|rule| reach::guards(self.subject, rule, at)) {
+                place = place.or(Some(at));
+                if !rules.iter().any(|known| std::ptr::eq(*known, rule)) {
+                    rules.push(rule);
+                }
+            }
+        }
+        let kind = FacetKindRecord::Path {
+            access: None,
+            pointer: stray.pointer.clone(),
+            lexical: place?.to_string(),
+            physical: None,
+            command: None,
+        };
+        Some(Judged::new(kind, Vec::new(), rules.into_iter().map(Said::by_rule).collect()))
+    }
+
+    fn matches(&self, rule: &Rule, target: Target<'_>) -> bool {
+        let reading = Reading::of(rule.verdict);
+        let exception = Reading::of_exception(rule.verdict);
+        reading.holds(rule.fields.hold(self.subject, target, reading))
+            && !rule.except.iter().any(|fields| exception.holds(fields.hold(self.subject, target, exception)))
+    }
+
+    fn otherwise(&self, facet: &Facet) -> Said<'a> {
+        let name = self.subject.group;
+        let Some(group) = self.group else { return Said::plainly(format!("group:{name}"), Verdict::Deny) };
+        // An upstream that wants a model to write for it is never answered by silence.
+        let least = match &facet.kind {
+            FacetKind::Method(method) if method == "sampling/createMessage" => Verdict::Ask,
+            _ => Verdict::Allow,
+        };
+        Said::plainly(format!("otherwise:{name}"), group.otherwise.max(least))
+    }
+
+    fn conclude(&self, judged: Vec<Judged<'a>>) -> Judgement {
+        let verdict = judged.iter().map(|judged| judged.record.verdict).max().unwrap_or(Verdict::Deny);
+        let deciding = || judged.iter().flat_map(|judged| &judged.said).filter(|said| said.verdict == verdict);
+        let by_label: BTreeMap<&str, &Said<'a>> = deciding().map(|said| (said.label.as_str(), said)).collect();
+        let decided_by: Vec<String> = by_label.keys().map(|label| (*label).to_owned()).collect();
+        let mut reasons: Vec<String> = Vec::new();
+        for reason in by_label.values().filter_map(|said| said.rule?.reason.as_ref()) {
+            if !reasons.contains(reason) {
+                reasons.push(reason.clone());
+            }
+        }
+        let rejection = (verdict == Verdict::Deny).then(|| {
+            let guarded = deciding().any(|said| said.rule.is_some_and(|rule| rule.guardrail));
+            if guarded { Rejection::Guardrail } else { Rejection::Policy }
+        });
+        let requirement = (verdict == Verdict::Ask).then(|| {
+            let fallback = self.group.and_then(|group| group.approval.as_ref()).or(self.policy.approval.as_ref());
+            let asks = deciding().flat_map(|said| &said.approvals).map(|own| own.or(fallback));
+            Requirement::merge(decided_by.clone(), asks)
+        });
+        let needed_for_allow = advice::needed_for_allow(self.subject.group, &judged);
+        let facets = judged.into_iter().map(|judged| FacetJudgement { record: judged.record }).collect();
+        Judgement { verdict, facets, decided_by, reasons, rejection, requirement, needed_for_allow }
+    }
+}
+
+fn target(facet: &Facet) -> Target<'_> {
+    let thing = match &facet.kind {
+        FacetKind::Path(path) => Thing::Path { access: path.access, lexical: &path.lexical, physical: &path.physical },
+        FacetKind::Command { .. } => Thing::Command,
+        FacetKind::Url { .. } | FacetKind::Method(_) | FacetKind::Bare => Thing::Other,
+    };
+    Target { thing, guessed: facet.floors.iter().any(|floor| floor.why == FloorWhy::Heuristic) }
+}
+
+fn kind_record(kind: &FacetKind) -> FacetKindRecord {
+    match kind {
+        FacetKind::Path(path) => FacetKindRecord::Path {
+            access: path.access,
+            pointer: path.pointer.clone(),
+            lexical: path.lexical.to_string(),
+            physical: path.physical.last().map(ToString::to_string),
+            command: None,
+        },
+        FacetKind::Command { text } => {
+            FacetKindRecord::Command { words: vec![text.clone()], options: Vec::new(), cwd: None }
+        }
+        FacetKind::Url { url, host } => FacetKindRecord::Url { url: url.clone(), host: host.clone() },
+        FacetKind::Method(method) => FacetKindRecord::Method { method: method.clone() },
+        FacetKind::Bare => FacetKindRecord::Bare,
+    }
 }

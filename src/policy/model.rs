@@ -1,8 +1,163 @@
-//! A checked policy.
+//! A checked policy, compiled once: groups with all they inherit, guardrails, and an index so that a call meets only the
+//! rules that could concern it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::approval::Approval;
+use super::fields::{Fields, ToolTerm};
+use super::judge::Subject;
+use crate::pattern::fold;
+use crate::record::{RuleMatch, Verdict};
+
+/// The method whose calls have a tool.
+pub(super) const TOOLS_CALL: &str = "tools/call";
 
 /// All rules in force, compiled once at load.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Policy {
     /// `sha256:…` over the files' names and bytes and the switched-off built-ins.
     pub version: String,
+    pub(super) guardrails: RuleSet,
+    pub(super) groups: BTreeMap<String, Group>,
+    /// The top-level `approval`.
+    pub(super) approval: Option<Approval>,
+    pub(super) rules: Vec<Arc<Rule>>,
+}
+
+impl Policy {
+    /// The names of the groups, sorted.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        self.groups.keys().map(String::as_str)
+    }
+
+    /// Every rule and guardrail once, built-in ones first, then in file order.
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+}
+
+/// A group with everything it inherits.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The verdict where no rule matches.
+    pub otherwise: Verdict,
+    /// Its own `approval`, or the nearest ancestor's.
+    pub approval: Option<Approval>,
+    /// Its rules and those of what it extends.
+    pub rules: RuleSet,
+}
+
+/// A rule or a guardrail.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name, `file:line` where it has none, `builtin:NAME` for a built-in guardrail.
+    pub label: String,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Whether it is a guardrail.
+    pub guardrail: bool,
+    /// Told to the model and to the approver.
+    pub reason: Option<String>,
+    /// The file it stands in, as the operator named it; none for a built-in.
+    pub file: Option<String>,
+    /// Its line, from 1.
+    pub line: Option<usize>,
+    pub(super) fields: Fields,
+    pub(super) except: Vec<Fields>,
+    pub(super) approval: Option<Approval>,
+}
+
+impl Rule {
+    /// How it appears among a facet's matches.
+    pub(super) fn record(&self) -> RuleMatch {
+        RuleMatch { rule: self.label.clone(), verdict: self.verdict, file: self.file.clone(), line: self.line }
+    }
+
+    /// Whether it guards paths beyond path arguments: a deny or ask that names a path other than `/`.
+    pub(super) fn guards_paths(&self) -> bool {
+        self.verdict != Verdict::Allow && self.fields.path.names_any()
+    }
+}
+
+/// Rules, found by the literal tool or upstream they name.
+#[derive(Debug, Default)]
+pub(super) struct RuleSet {
+    rules: Vec<Arc<Rule>>,
+    by_tool: HashMap<String, Vec<u32>>,
+    by_upstream: HashMap<String, Vec<u32>>,
+    rest: Vec<u32>,
+}
+
+impl RuleSet {
+    /// Builds the index. Names are folded: it may offer a rule too many, never one too few.
+    pub fn new(rules: Vec<Arc<Rule>>) -> Self {
+        let mut set = Self { rules, ..Self::default() };
+        for (rule, number) in set.rules.iter().zip(0u32..) {
+            let tools = literals(&rule.fields.tool, ToolTerm::literal);
+            let upstreams = literals(&rule.fields.upstream, |pattern| pattern.literal());
+            let (map, keys) = match (tools, upstreams) {
+                (Some(keys), _) => (&mut set.by_tool, keys),
+                (None, Some(keys)) => (&mut set.by_upstream, keys),
+                (None, None) => {
+                    set.rest.push(number);
+                    continue;
+                }
+            };
+            for key in keys {
+                let entry = map.entry(key).or_default();
+                if entry.last() != Some(&number) {
+                    entry.push(number);
+                }
+            }
+        }
+        set
+    }
+
+    /// The rules that could match a call, in no order that matters.
+    pub fn concerning<'a>(&'a self, names: &Names) -> impl Iterator<Item = &'a Rule> {
+        let every = names.unknown_tool || names.upstream.is_none();
+        let found = |map: &'a HashMap<String, Vec<u32>>, key: Option<&String>| {
+            key.and_then(|key| map.get(key)).map(Vec::as_slice).unwrap_or_default()
+        };
+        let indexed = [
+            found(&self.by_tool, names.tool.as_ref()),
+            found(&self.by_upstream, names.upstream.as_ref()),
+            self.rest.as_slice(),
+        ];
+        let some = indexed
+            .into_iter()
+            .filter(move |_| !every)
+            .flatten()
+            .filter_map(|number| self.rules.get(usize::try_from(*number).ok()?));
+        let all = self.rules.iter().filter(move |_| every);
+        some.chain(all).map(Arc::as_ref)
+    }
+}
+
+/// A subject's names as the index knows them.
+#[derive(Debug)]
+pub(super) struct Names {
+    tool: Option<String>,
+    upstream: Option<String>,
+    /// A tool call whose tool was left out (examples only).
+    unknown_tool: bool,
+}
+
+impl Names {
+    pub fn of(subject: &Subject<'_>) -> Self {
+        Self {
+            tool: subject.tool.map(fold),
+            upstream: subject.upstream.map(fold),
+            unknown_tool: subject.tool.is_none() && subject.method == TOOLS_CALL,
+        }
+    }
+}
+
+/// The folded literals, if there are terms and all of them are literal.
+fn literals<T>(terms: &[T], literal: impl Fn(&T) -> Option<&str>) -> Option<Vec<String>> {
+    if terms.is_empty() {
+        return None;
+    }
+    terms.iter().map(|term| literal(term).map(fold)).collect()
 }

@@ -1,0 +1,168 @@
+//! What an ask requires, and how several asks merge to the strict side (policy.md, "How a call is judged", 4).
+
+use std::time::Duration;
+
+use crate::config::{AllowSelf, ApprovalsConfig};
+use crate::record::Severity;
+
+/// What a rule, a group or a file asks of an approval. What is left out is as configured, or the default.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Approval {
+    pub expires: Option<Duration>,
+    pub hold_for: Option<Duration>,
+    /// `run: always`.
+    pub run_always: bool,
+    pub allow_self: Option<AllowSelf>,
+    pub reason_required: bool,
+    pub severity: Severity,
+    pub grants: Grants,
+}
+
+/// The widest "approve and remember" that may be offered, narrowest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Grants {
+    /// None.
+    None,
+    /// This very call.
+    Exact,
+    /// This path or command.
+    #[default]
+    Narrow,
+    /// The whole tool.
+    Tool,
+}
+
+/// What an ask needs, merged over all asks that matched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Requirement {
+    /// The rules (or `otherwise:GROUP`, `floor:WHY`) that asked.
+    pub asked_by: Vec<String>,
+    /// Run at once on approval although nobody is attached.
+    pub run_always: bool,
+    /// Whether a rejection needs a note.
+    pub reason_required: bool,
+    /// How urgent.
+    pub severity: Severity,
+    /// The widest grant that may be offered.
+    pub grants: Grants,
+    expires: Bound<Duration>,
+    hold_for: Bound<Duration>,
+    allow_self: Bound<AllowSelf>,
+}
+
+/// What of a requirement depends on `approvals` in `portcullis.yaml`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// When it ends undecided.
+    pub expires: Duration,
+    /// How long a stream is held.
+    pub hold_for: Duration,
+    /// Whether owners may decide their own agent's calls.
+    pub allow_self: AllowSelf,
+}
+
+impl Requirement {
+    /// Merges the approvals of all asks; `None` is an ask that says nothing of its own.
+    pub(super) fn merge<'a>(asked_by: Vec<String>, asks: impl IntoIterator<Item = Option<&'a Approval>>) -> Self {
+        let plain = Approval::default();
+        asks.into_iter()
+            .map(|ask| ask.unwrap_or(&plain))
+            .map(|ask| Self {
+                asked_by: Vec::new(),
+                run_always: ask.run_always,
+                reason_required: ask.reason_required,
+                severity: ask.severity,
+                grants: ask.grants,
+                expires: Bound::of(ask.expires),
+                hold_for: Bound::of(ask.hold_for),
+                allow_self: Bound::of(ask.allow_self),
+            })
+            .reduce(|one, other| Self {
+                asked_by: Vec::new(),
+                run_always: one.run_always && other.run_always,
+                reason_required: one.reason_required || other.reason_required,
+                severity: one.severity.max(other.severity),
+                grants: one.grants.min(other.grants),
+                expires: one.expires.tighter(other.expires),
+                hold_for: one.hold_for.tighter(other.hold_for),
+                allow_self: one.allow_self.tighter(other.allow_self),
+            })
+            .map_or_else(|| Self::merge(Vec::new(), [None]), |merged| Self { asked_by, ..merged })
+    }
+
+    /// The terms under a configuration: an ask that leaves one out is bound by the configured one.
+    pub fn terms(&self, configured: &ApprovalsConfig) -> Terms {
+        Terms {
+            expires: self.expires.under(configured.expires),
+            hold_for: self.hold_for.under(configured.hold_for),
+            allow_self: self.allow_self.under(configured.allow_self),
+        }
+    }
+}
+
+/// The smallest of what asks say, and whether one of them leaves it to the configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Bound<T> {
+    said: Option<T>,
+    configured_too: bool,
+}
+
+impl<T: Ord + Copy> Bound<T> {
+    fn of(said: Option<T>) -> Self {
+        Self { said, configured_too: said.is_none() }
+    }
+
+    fn tighter(self, other: Self) -> Self {
+        let said = match (self.said, other.said) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Self { said, configured_too: self.configured_too || other.configured_too }
+    }
+
+    fn under(self, configured: T) -> T {
+        match self.said {
+            Some(said) if self.configured_too => said.min(configured),
+            Some(said) => said,
+            None => configured,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn several_asks_merge_to_the_strict_side() {
+        let patient = Approval {
+            expires: Some(Duration::from_secs(8 * 3600)),
+            run_always: true,
+            allow_self: Some(AllowSelf::Always),
+            grants: Grants::Tool,
+            ..Approval::default()
+        };
+        let urgent = Approval {
+            hold_for: Some(Duration::from_secs(5)),
+            reason_required: true,
+            severity: Severity::Critical,
+            ..Approval::default()
+        };
+        let configured = ApprovalsConfig::default();
+        let alone = Requirement::merge(vec![], [Some(&patient)]);
+        assert_eq!(alone.terms(&configured).expires, Duration::from_secs(8 * 3600));
+        assert!(alone.run_always);
+        let both = Requirement::merge(vec![], [Some(&patient), Some(&urgent)]);
+        let terms = both.terms(&configured);
+        assert_eq!(
+            terms.expires, configured.expires,
+            "the urgent one leaves it to the configuration, which is shorter"
+        );
+        assert_eq!(terms.hold_for, Duration::from_secs(5));
+        assert_eq!(terms.allow_self, AllowSelf::Single);
+        assert_eq!((both.run_always, both.reason_required), (false, true));
+        assert_eq!((both.severity, both.grants), (Severity::Critical, Grants::Narrow));
+        assert_eq!(both, Requirement::merge(vec![], [Some(&urgent), Some(&patient)]));
+    }
+}

@@ -1,0 +1,269 @@
+//! The `args` field: tests on arguments by JSON pointer.
+
+use regex::Regex;
+
+use super::decimal::Decimal;
+use super::fields::Truth;
+use crate::message::Value;
+use crate::message::json::Kind;
+use crate::pattern::{NamePattern, Side, fold};
+
+/// One entry of `args`: which argument, and what must hold for it.
+#[derive(Debug)]
+pub(super) struct ArgTest {
+    /// RFC 6901 reference tokens; `*` is every element.
+    pub pointer: Vec<Box<str>>,
+    /// All must hold, on the same element.
+    pub tests: Vec<Test>,
+    /// What the upstream assumes where the argument is missing.
+    pub default: Option<Scalar>,
+}
+
+/// One matcher.
+#[derive(Debug)]
+pub(super) enum Test {
+    /// `eq` and `in`.
+    OneOf(Vec<Scalar>),
+    /// `gt`, `ge`, `lt`, `le`.
+    Compared(Comparison, Decimal),
+    /// The whole string.
+    Regex(Regex),
+    /// The whole string.
+    Glob(NamePattern),
+    /// Somewhere in the string.
+    Contains(Text),
+    /// Whether it is there at all; never unknown.
+    Present(bool),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Comparison {
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+/// A value that a policy can write down.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Scalar {
+    Bool(bool),
+    Number(Decimal),
+    Text(Text),
+}
+
+/// A text as written and as compared widely.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Text {
+    exact: Box<str>,
+    wide: Box<str>,
+}
+
+impl Text {
+    pub fn new(text: &str) -> Self {
+        Self { exact: text.into(), wide: fold(text).into() }
+    }
+
+    /// Whether nothing is left of it where it is compared widely.
+    pub fn folds_away(&self) -> bool {
+        self.wide.is_empty()
+    }
+}
+
+impl ArgTest {
+    /// What loosens must hold for every element, what tightens for any.
+    pub fn holds(&self, arguments: Option<&Value>, side: Side) -> Truth {
+        let mut found = Vec::new();
+        collect(arguments, &self.pointer, &mut found);
+        let each = found.into_iter().map(|found| self.element(found, side));
+        match side {
+            Side::Exact => each.min(),
+            Side::Wide => each.max(),
+        }
+        // an empty array below `*`
+        .unwrap_or_else(|| self.tests.iter().map(Test::of_nothing).min().unwrap_or(Truth::Unknown))
+    }
+
+    fn element(&self, found: Found<'_>, side: Side) -> Truth {
+        self.tests.iter().map(|test| test.holds(found, self.default.as_ref(), side)).min().unwrap_or(Truth::Unknown)
+    }
+}
+
+impl Test {
+    fn holds(&self, found: Found<'_>, default: Option<&Scalar>, side: Side) -> Truth {
+        if let Self::Present(wanted) = self {
+            return (matches!(found, Found::Value(_)) == *wanted).into();
+        }
+        match (found, default) {
+            (Found::Value(value), _) => match &value.kind {
+                Kind::Bool(value) => self.on(&Given::Bool(*value), side),
+                Kind::Number(text) => {
+                    Decimal::parse(text).map_or(Truth::Unknown, |n| self.on(&Given::Number(&n), side))
+                }
+                Kind::String(text) => self.on(&Given::Text(text), side),
+                Kind::Null | Kind::Array(_) | Kind::Object(_) => Truth::Unknown,
+            },
+            (Found::Missing, Some(default)) => self.on(&default.given(), side),
+            (Found::Missing, None) => Truth::False,
+            (Found::WrongType, _) => Truth::Unknown,
+        }
+    }
+
+    /// What an empty array says: nothing is there, and nothing else is known.
+    fn of_nothing(&self) -> Truth {
+        match self {
+            Self::Present(wanted) => (!wanted).into(),
+            _ => Truth::Unknown,
+        }
+    }
+
+    fn on(&self, given: &Given<'_>, side: Side) -> Truth {
+        match (self, given) {
+            (Self::OneOf(scalars), _) => {
+                scalars.iter().map(|scalar| scalar.equals(given, side)).max().unwrap_or(Truth::Unknown)
+            }
+            (Self::Compared(comparison, bound), Given::Number(number)) => comparison.holds(number, bound).into(),
+            (Self::Regex(regex), Given::Text(text)) => regex.is_match(text).into(),
+            (Self::Glob(pattern), Given::Text(text)) => pattern.matches(text, side).into(),
+            (Self::Contains(part), Given::Text(text)) => match side {
+                Side::Exact => text.contains(&*part.exact),
+                Side::Wide => text.contains(&*part.exact) || fold(text).contains(&*part.wide),
+            }
+            .into(),
+            _ => Truth::Unknown,
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(self, number: &Decimal, bound: &Decimal) -> bool {
+        match self {
+            Self::Greater => number > bound,
+            Self::GreaterOrEqual => number >= bound,
+            Self::Less => number < bound,
+            Self::LessOrEqual => number <= bound,
+        }
+    }
+}
+
+impl Scalar {
+    fn given(&self) -> Given<'_> {
+        match self {
+            Self::Bool(value) => Given::Bool(*value),
+            Self::Number(number) => Given::Number(number),
+            Self::Text(text) => Given::Text(&text.exact),
+        }
+    }
+
+    fn equals(&self, given: &Given<'_>, side: Side) -> Truth {
+        match (self, given) {
+            (Self::Bool(a), Given::Bool(b)) => (a == b).into(),
+            (Self::Number(a), Given::Number(b)) => (a == *b).into(),
+            (Self::Text(a), Given::Text(b)) => match side {
+                Side::Exact => *a.exact == **b,
+                Side::Wide => *a.exact == **b || *a.wide == *fold(b),
+            }
+            .into(),
+            _ => Truth::Unknown,
+        }
+    }
+}
+
+/// An argument's value, or what the upstream assumes.
+enum Given<'a> {
+    Bool(bool),
+    Number(&'a Decimal),
+    Text(&'a str),
+}
+
+/// What stands where a pointer leads.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    Value(&'a Value),
+    Missing,
+    /// Something on the way is neither an object nor an array.
+    WrongType,
+}
+
+fn collect<'a>(value: Option<&'a Value>, pointer: &[Box<str>], found: &mut Vec<Found<'a>>) {
+    let Some(value) = value else { return found.push(Found::Missing) };
+    let Some((token, rest)) = pointer.split_first() else { return found.push(Found::Value(value)) };
+    match &value.kind {
+        Kind::Array(items) if &**token == "*" => items.iter().for_each(|item| collect(Some(item), rest, found)),
+        Kind::Object(members) if &**token == "*" => members.iter().for_each(|m| collect(Some(&m.value), rest, found)),
+        Kind::Object(_) => collect(value.get(token), rest, found),
+        Kind::Array(items) => match token.parse::<usize>() {
+            Ok(index) => collect(items.get(index), rest, found),
+            Err(_) => found.push(Found::WrongType),
+        },
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::String(_) => found.push(Found::WrongType),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use crate::message::Json;
+    use Side::{Exact, Wide};
+    use Truth::{False, True, Unknown};
+
+    fn says(json: &str, test: &ArgTest, side: Side) -> Truth {
+        let json = Json::parse(json.to_owned().into(), crate::message::Limits::default()).unwrap();
+        test.holds(Some(json.root()), side)
+    }
+
+    fn at(pointer: &[&str], test: Test) -> ArgTest {
+        ArgTest { pointer: pointer.iter().map(|token| Box::from(*token)).collect(), tests: vec![test], default: None }
+    }
+
+    fn over(bound: &str) -> Test {
+        Test::Compared(Comparison::Greater, Decimal::parse(bound).unwrap())
+    }
+
+    #[test]
+    fn big_numbers_are_not_rounded() {
+        let test = at(&["id"], over("9007199254740992"));
+        assert_eq!(says(r#"{"id":9007199254740993}"#, &test, Exact), True);
+        assert_eq!(says(r#"{"id":9007199254740992}"#, &test, Wide), False);
+        assert_eq!(says(r#"{"id":"9007199254740993"}"#, &test, Wide), Unknown);
+    }
+
+    #[test]
+    fn what_is_missing_is_false_and_what_is_odd_is_unknown() {
+        let test = at(&["a", "b"], over("1"));
+        assert_eq!(says(r#"{}"#, &test, Wide), False);
+        assert_eq!(says(r#"{"a":{}}"#, &test, Wide), False);
+        assert_eq!(says(r#"{"a":"text"}"#, &test, Wide), Unknown);
+        assert_eq!(says(r#"{"a":{"b":null}}"#, &test, Wide), Unknown);
+        let assumed = ArgTest { default: Some(Scalar::Number(Decimal::parse("5").unwrap())), ..test };
+        assert_eq!(says(r#"{}"#, &assumed, Exact), True);
+        assert_eq!(says(r#"{"a":{"b":0}}"#, &assumed, Exact), False);
+    }
+
+    #[test]
+    fn every_element_loosens_any_element_tightens_and_none_is_unknown() {
+        let test = at(&["to", "*"], Test::OneOf(vec![Scalar::Text(Text::new("ana"))]));
+        assert_eq!(says(r#"{"to":["ana","eve"]}"#, &test, Exact), False);
+        assert_eq!(says(r#"{"to":["ana","eve"]}"#, &test, Wide), True);
+        assert_eq!(says(r#"{"to":[]}"#, &test, Exact), Unknown);
+        assert_eq!(says(r#"{"to":[]}"#, &test, Wide), Unknown);
+        assert_eq!(says(r#"{"to":"ana"}"#, &test, Exact), Unknown);
+    }
+
+    #[test]
+    fn texts_fold_only_where_they_tighten() {
+        let test = at(&["to"], Test::OneOf(vec![Scalar::Text(Text::new("Ana"))]));
+        assert_eq!(says(r#"{"to":" aNA\u200b"}"#, &test, Exact), False);
+        assert_eq!(says(r#"{"to":" aNA\u200b"}"#, &test, Wide), True);
+    }
+
+    #[test]
+    fn presence_is_never_unknown() {
+        for (json, there) in [(r#"{}"#, False), (r#"{"x":null}"#, True), (r#"{"x":[]}"#, True)] {
+            assert_eq!(says(json, &at(&["x"], Test::Present(true)), Wide), there, "{json}");
+        }
+        assert_eq!(says(r#"{"x":[]}"#, &at(&["x", "*"], Test::Present(true)), Wide), False);
+        assert_eq!(says(r#"{"x":"text"}"#, &at(&["x", "y"], Test::Present(false)), Exact), True);
+    }
+}

@@ -1,0 +1,275 @@
+//! How a field holds: three-valued, exactly where it loosens and widely where it tightens (policy.md, "How a field
+//! holds").
+
+use super::args::ArgTest;
+use super::judge::Subject;
+use super::model::TOOLS_CALL;
+use crate::pattern::{Location, NamePattern, PathPattern, Side};
+use crate::record::{Access, Depth, Source, Verdict};
+
+/// Kleene's three values; "and" is the smaller, "or" the larger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Truth {
+    False,
+    Unknown,
+    True,
+}
+
+impl From<bool> for Truth {
+    fn from(known: bool) -> Self {
+        if known { Self::True } else { Self::False }
+    }
+}
+
+/// Whose fields are read, which fixes how they compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reading {
+    /// An allow's: names as they are, the physical path.
+    Allow,
+    /// A deny's or an ask's: widely, on either path.
+    Tighten,
+    /// An exception's to a deny or an ask: exactly, on both paths.
+    ExceptTighten,
+    /// An exception's to an allow: widely, on either path.
+    ExceptAllow,
+}
+
+impl Reading {
+    /// How a rule of that verdict reads its own fields.
+    pub const fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Allow => Self::Allow,
+            Verdict::Ask | Verdict::Deny => Self::Tighten,
+        }
+    }
+
+    /// How the exceptions of a rule of that verdict are read.
+    pub const fn of_exception(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Allow => Self::ExceptAllow,
+            Verdict::Ask | Verdict::Deny => Self::ExceptTighten,
+        }
+    }
+
+    /// How names and texts compare.
+    pub const fn side(self) -> Side {
+        match self {
+            Self::Allow | Self::ExceptTighten => Side::Exact,
+            Self::Tighten | Self::ExceptAllow => Side::Wide,
+        }
+    }
+
+    /// Whether fields with this outcome take effect.
+    pub fn holds(self, truth: Truth) -> bool {
+        match self.side() {
+            Side::Exact => truth == Truth::True,
+            Side::Wide => truth != Truth::False,
+        }
+    }
+}
+
+/// What of a facet the fields look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'a> {
+    pub thing: Thing<'a>,
+    /// Found by a name in a schema only: it satisfies no class of an allow.
+    pub guessed: bool,
+}
+
+/// The facet itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Thing<'a> {
+    Path {
+        access: Option<Access>,
+        lexical: &'a Location,
+        /// Empty where the file system is not shared.
+        physical: &'a [Location],
+    },
+    Command,
+    Other,
+}
+
+/// The matching fields of a rule or of an exception; an empty list is a field that is not there.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    pub tool: Vec<ToolTerm>,
+    pub upstream: Vec<NamePattern>,
+    pub category: Vec<NamePattern>,
+    pub path: Paths,
+    pub access: Vec<Access>,
+    pub method: Vec<NamePattern>,
+    pub args: Vec<ArgTest>,
+    pub agent: Vec<NamePattern>,
+    pub depth: Vec<Depth>,
+    pub source: Vec<Source>,
+}
+
+impl Fields {
+    /// Whether all fields hold for a facet.
+    pub fn hold(&self, subject: &Subject<'_>, target: Target<'_>, reading: Reading) -> Truth {
+        match self.hold_but_path(subject, target, reading) {
+            Truth::False => Truth::False,
+            truth => truth.min(self.path.hold(target.thing, reading)),
+        }
+    }
+
+    /// Whether all fields but `path` hold; walks try `path` on many places.
+    pub fn hold_but_path(&self, subject: &Subject<'_>, target: Target<'_>, reading: Reading) -> Truth {
+        let side = reading.side();
+        let tests: [&dyn Fn() -> Truth; 9] = [
+            &|| any(&self.tool, |term| term.holds(subject, target, side)),
+            &|| any(&self.access, |access| access_holds(*access, target.thing, side)),
+            &|| any(&self.upstream, |pattern| given(subject.upstream, |id| pattern.matches(id, side))),
+            &|| any(&self.method, |pattern| pattern.matches(subject.method, side).into()),
+            &|| any(&self.agent, |pattern| given(subject.agent, |name| pattern.matches(name, side))),
+            &|| any(&self.depth, |depth| given(subject.depth, |given| given == *depth)),
+            &|| any(&self.source, |source| given(subject.source, |given| given == *source)),
+            &|| any(&self.category, |pattern| category_holds(pattern, subject, side)),
+            &|| self.args.iter().map(|test| test.holds(subject.arguments, side)).min().unwrap_or(Truth::True),
+        ];
+        let mut truth = Truth::True;
+        for test in tests {
+            truth = truth.min(test());
+            if truth == Truth::False {
+                break;
+            }
+        }
+        truth
+    }
+}
+
+/// One entry of `tool`.
+#[derive(Clone, Debug)]
+pub(super) enum ToolTerm {
+    /// A name or a glob over names; covers tool calls only.
+    Name(NamePattern),
+    /// `@any`: every tool call.
+    Any,
+    /// `@fs_any`: any path facet.
+    Path,
+    /// `@fs_read`.
+    PathRead,
+    /// `@fs_write`: write or delete.
+    PathWrite,
+    /// `@shell`: command facets.
+    Shell,
+}
+
+impl ToolTerm {
+    /// The classes by name.
+    pub const CLASSES: [(&'static str, Self); 5] = [
+        ("@any", Self::Any),
+        ("@fs_any", Self::Path),
+        ("@fs_read", Self::PathRead),
+        ("@fs_write", Self::PathWrite),
+        ("@shell", Self::Shell),
+    ];
+
+    /// The one tool it names, if it is no glob and no class.
+    pub fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Name(pattern) => pattern.literal(),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, subject: &Subject<'_>, target: Target<'_>, side: Side) -> Truth {
+        let called = subject.method == TOOLS_CALL;
+        let class = match self {
+            Self::Any => return called.into(),
+            Self::Name(pattern) => {
+                return if called { given(subject.tool, |name| pattern.matches(name, side)) } else { Truth::False };
+            }
+            Self::Path => matches!(target.thing, Thing::Path { .. }).into(),
+            Self::PathRead => access_holds(Access::Read, target.thing, side),
+            Self::PathWrite => {
+                access_holds(Access::Write, target.thing, side).max(access_holds(Access::Delete, target.thing, side))
+            }
+            Self::Shell => matches!(target.thing, Thing::Command).into(),
+        };
+        if target.guessed && side == Side::Exact { class.min(Truth::Unknown) } else { class }
+    }
+}
+
+/// The entries of `path`. Those that name everything are kept apart: they guard nothing in particular, and so reach
+/// path arguments only.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    named: Vec<PathPattern>,
+    everything: Vec<PathPattern>,
+}
+
+impl Paths {
+    pub fn push(&mut self, pattern: PathPattern) {
+        if pattern.is_everything() { self.everything.push(pattern) } else { self.named.push(pattern) }
+    }
+
+    /// Whether there is an entry other than `/`.
+    pub fn names_any(&self) -> bool {
+        !self.named.is_empty()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.named.is_empty() && self.everything.is_empty()
+    }
+
+    /// Whether a place lies under a named entry, lexically and widely: for strays and walks.
+    pub fn guards(&self, at: &Location) -> bool {
+        self.named.iter().any(|pattern| pattern.matches(at, Side::Wide))
+    }
+
+    fn hold(&self, thing: Thing<'_>, reading: Reading) -> Truth {
+        if self.is_empty() {
+            return Truth::True;
+        }
+        let Thing::Path { lexical, physical, .. } = thing else { return Truth::False };
+        let side = reading.side();
+        let covers = |at: &Location| self.named.iter().chain(&self.everything).any(|p| p.matches(at, side));
+        match reading {
+            Reading::Tighten | Reading::ExceptAllow => covers(lexical) || physical.iter().any(covers),
+            Reading::Allow if physical.is_empty() => covers(lexical),
+            Reading::Allow => physical.iter().all(covers),
+            Reading::ExceptTighten => covers(lexical) && physical.iter().all(covers),
+        }
+        .into()
+    }
+}
+
+/// A list means any of them; no list is no condition.
+fn any<T>(terms: &[T], test: impl Fn(&T) -> Truth) -> Truth {
+    let mut best = if terms.is_empty() { Truth::True } else { Truth::False };
+    for term in terms {
+        best = best.max(test(term));
+        if best == Truth::True {
+            break;
+        }
+    }
+    best
+}
+
+/// What is left out (by an example) is taken to hold.
+fn given<T>(value: Option<T>, test: impl FnOnce(T) -> bool) -> Truth {
+    value.is_none_or(test).into()
+}
+
+/// Unknown access is every one for what tightens, and not known to be any for what loosens.
+fn access_holds(wanted: Access, thing: Thing<'_>, side: Side) -> Truth {
+    match thing {
+        Thing::Path { access: Some(access), .. } => (access == wanted).into(),
+        Thing::Path { access: None, .. } => match side {
+            Side::Wide => Truth::True,
+            Side::Exact => Truth::Unknown,
+        },
+        Thing::Command | Thing::Other => Truth::False,
+    }
+}
+
+/// A tool that no catalogue describes may be of any category; what is no tool call has none.
+fn category_holds(pattern: &NamePattern, subject: &Subject<'_>, side: Side) -> Truth {
+    match subject.category {
+        Some(category) => pattern.matches(category, side).into(),
+        None if subject.method != TOOLS_CALL => Truth::False,
+        None if subject.tool.is_none() => Truth::True,
+        None => Truth::Unknown,
+    }
+}
