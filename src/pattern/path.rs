@@ -102,6 +102,19 @@ impl PathPattern {
         Ok(Self { text: text.into(), anchor, folder, segments, physical: None })
     }
 
+    /// The entry for one absolute path, whatever characters its names have, and for all below it.
+    pub fn exactly(path: &Path) -> Self {
+        let segments = path
+            .components()
+            .filter_map(|c| match c {
+                Component::Normal(name) => Some(Segment::One(Glob::exactly(&name.to_string_lossy()))),
+                _ => None,
+            })
+            .collect();
+        let text = path.to_string_lossy().into();
+        Self { text, anchor: Anchor::Absolute, folder: true, segments, physical: None }
+    }
+
     /// Resolves the links in the fixed part of an absolute entry, as the file system has them now. From
     /// [`Side::Wide`] both spellings count, from [`Side::Exact`] the resolved one, which is what an allow is compared
     /// with. Looks at the file system; other entries are returned as they are.

@@ -1,10 +1,13 @@
 //! YAML → a checked [`Policy`], all errors at once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
 
 use super::model::Policy;
+use super::{builtin, examples, find, link, read};
 use crate::config::PolicyConfig;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity, did_you_mean};
 
 /// A policy, and what a person should look at.
 #[derive(Debug)]
@@ -18,11 +21,96 @@ pub struct Loaded {
 }
 
 /// Loads every file that `config.files` names, adds the built-in guardrails, runs the examples.
-/// `own_files` are the gateway's policy, config, store, audit and tokens (absolute), denied by `own-files`.
+/// `own_files` are the gateway's policy, config, store, audit and tokens (absolute), denied by `own-files`; the policy
+/// files are added to them.
 ///
 /// # Errors
-/// Everything that is wrong, in file order.
+/// Everything that is wrong, in file order, warnings among it.
 pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<Diagnostic>> {
-    let _ = (config, own_files);
-    unimplemented!()
+    let (files, lost) = find::files(&config.files);
+    let mut found: Vec<Diagnostic> = lost.into_iter().map(|(glob, what)| of_file(&glob, what)).collect();
+    let mut sources = Vec::new();
+    for file in &files {
+        match std::fs::read(file) {
+            Ok(bytes) => sources.push((file.as_path(), bytes)),
+            Err(error) => found.push(of_file(&shown(file), format!("cannot be read: {error}"))),
+        }
+    }
+
+    let read: Vec<link::Read> = sources.iter().map(|(path, bytes)| read::file(&shown(path), bytes)).collect();
+    let mut read = read;
+    read.iter_mut().for_each(|(report, draft)| examples::check(draft, report));
+
+    let mut own: Vec<PathBuf> = own_files.to_vec();
+    own.extend(files.iter().cloned());
+    let builtin = builtin::guardrails(&config.disable, &own, &config.files).unwrap_or_else(|error| {
+        found.push(of_file("policy.files", format!("a glob that is no pattern: {}", error.what)));
+        Vec::new()
+    });
+    let (reports, mut policy) = link::link(read, builtin);
+    found.extend(reports.into_iter().flat_map(|report| report.into_diagnostics()));
+
+    for name in config.disable.iter().filter(|name| !builtin::NAMES.contains(&name.as_str())) {
+        let near = did_you_mean(name, builtin::NAMES).unwrap_or("secrets");
+        let message = format!("`policy.disable`: there is no built-in guardrail `{name}`");
+        found.push(Diagnostic { help: Some(format!("did you mean `{near}`?")), ..of_file(CONFIG, message) });
+    }
+    // What is missing only because of other errors is not told.
+    let broken = |found: &[Diagnostic]| found.iter().any(|finding| finding.severity == Severity::Error);
+    if !broken(&found) {
+        found.extend(link::missing(&policy, &config.require).into_iter().map(|name| Diagnostic {
+            help: Some("a file may be lost, or a guardrail switched off".into()),
+            ..of_file(CONFIG, format!("`policy.require`: no guardrail and no group is named `{name}`"))
+        }));
+    }
+    if broken(&found) {
+        return Err(found);
+    }
+    policy.version = version(&sources, &config.disable);
+    Ok(Loaded { policy, warnings: found, files })
+}
+
+/// Where `require` and `disable` stand.
+const CONFIG: &str = "portcullis.yaml";
+
+/// An error that belongs to no line.
+fn of_file(file: &str, message: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        file: file.into(),
+        line: 0,
+        column: 0,
+        message,
+        help: None,
+        snippet: None,
+    }
+}
+
+/// A path as an operator would write it: from the working directory where it lies below.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+/// `sha256:…` over the files, named from their common folder, and the switched-off built-ins.
+fn version(sources: &[(&Path, Vec<u8>)], disabled: &[String]) -> String {
+    let folder = sources.iter().map(|(path, _)| path.parent().unwrap_or(path)).reduce(|common, folder| {
+        common.ancestors().find(|ancestor| folder.starts_with(ancestor)).unwrap_or(Path::new("/"))
+    });
+    let mut hash = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(bytes);
+    };
+    for (path, bytes) in sources {
+        let name = folder.and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
+        add(name.as_os_str().as_encoded_bytes());
+        add(bytes);
+    }
+    let mut disabled: Vec<&String> = disabled.iter().collect();
+    disabled.sort_unstable();
+    disabled.dedup();
+    add(b"disabled");
+    disabled.iter().for_each(|name| add(name.as_bytes()));
+    format!("sha256:{}", hex::encode(hash.finalize()))
 }

@@ -1,0 +1,88 @@
+//! The guardrails that are on unless `portcullis.yaml` switches one off by name.
+
+use std::path::PathBuf;
+
+use super::fields::{Fields, Paths};
+use super::model::Rule;
+use crate::pattern::{PathPattern, PatternError};
+use crate::record::{Access, Verdict};
+
+/// The built-in guardrails by name.
+pub(super) const NAMES: [&str; 4] = ["secrets", "kernel-paths", "own-files", "runs-later"];
+
+const SECRETS: &[&str] = &["**/secrets/"];
+
+/// Links and second mounts that lead there are found by the physical path.
+const KERNEL_PATHS: &[&str] = &["/proc/", "/sys/", "/dev/"];
+
+/// What a shell, an editor, a build or an agent runs by itself some time after it was written.
+const RUNS_LATER: &[&str] = &[
+    "**/.git/",
+    "**/.husky/",
+    "**/.envrc",
+    "**/.vscode/",
+    "**/.idea/",
+    "**/.claude/",
+    "**/.mcp.json",
+    ".github/workflows/",
+    "**/package.json",
+    "**/Makefile",
+    "**/build.rs",
+    "**/conftest.py",
+    // shell start files
+    "**/.profile",
+    "**/.bash{rc,_profile,_login,_logout,_aliases}",
+    "**/.zsh{rc,env}",
+    "**/.z{profile,login,logout}",
+    "**/.{csh,tcsh,ksh}rc",
+    "**/.config/fish/",
+];
+
+/// Those that are not switched off. `own_files` are files and folders of the gateway, `policy_files` the globs of its
+/// policy: a file that is not there yet would be read at the next load.
+///
+/// # Errors
+/// A glob of the policy that is no pattern.
+pub(super) fn guardrails(
+    disabled: &[String],
+    own_files: &[PathBuf],
+    policy_files: &[String],
+) -> Result<Vec<Rule>, PatternError> {
+    let mut own = Paths::default();
+    own_files.iter().for_each(|path| own.push(PathPattern::exactly(path).with_physical()));
+    for glob in policy_files {
+        own.push(PathPattern::parse(glob)?.with_physical());
+    }
+    let write_and_delete = vec![Access::Write, Access::Delete];
+    let all = [
+        guardrail("secrets", Verdict::Deny, paths(SECRETS)?, vec![], "secrets never reach a model"),
+        guardrail("kernel-paths", Verdict::Deny, paths(KERNEL_PATHS)?, vec![], "these files are doors into the kernel and into other processes"),
+        guardrail("own-files", Verdict::Deny, own, vec![], "the gateway's own files decide what is allowed"),
+        guardrail("runs-later", Verdict::Ask, paths(RUNS_LATER)?, write_and_delete, "what is written here runs as code later"),
+    ];
+    let on = |rule: &Rule| !disabled.iter().any(|name| rule.label.strip_prefix("builtin:") == Some(name));
+    // Without own files there is nothing to guard, and no fields would match everything.
+    Ok(all.into_iter().filter(|rule| on(rule) && !rule.fields.path.is_empty()).collect())
+}
+
+fn guardrail(name: &str, verdict: Verdict, path: Paths, access: Vec<Access>, reason: &str) -> Rule {
+    Rule {
+        label: format!("builtin:{name}"),
+        verdict,
+        guardrail: true,
+        reason: Some(reason.into()),
+        file: None,
+        line: None,
+        fields: Fields { path, access, ..Fields::default() },
+        except: Vec::new(),
+        approval: None,
+    }
+}
+
+fn paths(entries: &[&str]) -> Result<Paths, PatternError> {
+    let mut paths = Paths::default();
+    for entry in entries {
+        paths.push(PathPattern::parse(entry)?);
+    }
+    Ok(paths)
+}

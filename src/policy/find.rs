@@ -1,0 +1,64 @@
+//! Which files the globs of `policy.files` name.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::pattern::{NamePattern, Side};
+
+/// How many folders `**` goes down.
+const MAX_DEPTH: usize = 16;
+
+/// The policy files, sorted, and each glob that names none, with what is wrong: a lost file must not be a looser
+/// policy. `*.test.yaml` is never one; a name that starts with a dot only where the glob says so.
+pub(super) fn files(globs: &[String]) -> (Vec<PathBuf>, Vec<(String, String)>) {
+    let (mut files, mut lost) = (BTreeSet::new(), Vec::new());
+    for glob in globs {
+        let mut found = BTreeSet::new();
+        let parts: Vec<&str> = glob.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        match expand(Path::new("/"), &parts, 0, &mut found) {
+            Ok(()) if found.is_empty() => lost.push((glob.clone(), "no policy file matches".into())),
+            Ok(()) => files.extend(found),
+            Err(what) => lost.push((glob.clone(), what)),
+        }
+    }
+    (files.into_iter().collect(), lost)
+}
+
+fn expand(folder: &Path, parts: &[&str], depth: usize, found: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+    let Some((part, rest)) = parts.split_first() else {
+        let is_test = folder.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".test.yaml"));
+        if folder.is_file() && !is_test {
+            found.insert(folder.to_path_buf());
+        }
+        return Ok(());
+    };
+    if *part == ".." {
+        return expand(&folder.join(part), rest, depth, found);
+    }
+    let deep = *part == "**";
+    let pattern = NamePattern::parse(if deep { "*" } else { part }).map_err(|error| error.what)?;
+    if let Some(name) = pattern.literal() {
+        return expand(&folder.join(name), rest, depth, found);
+    }
+    if deep {
+        expand(folder, rest, depth, found)?;
+    }
+    if depth > MAX_DEPTH || !folder.is_dir() {
+        return Ok(());
+    }
+    let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}", folder.display());
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !pattern.matches(&name, Side::Exact) || (name.starts_with('.') && !part.starts_with('.')) {
+            continue;
+        }
+        if !deep {
+            expand(&entry.path(), rest, depth, found)?;
+        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            expand(&entry.path(), parts, depth + 1, found)?;
+        }
+    }
+    Ok(())
+}

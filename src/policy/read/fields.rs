@@ -1,0 +1,131 @@
+//! The matching fields of a rule or of an exception.
+
+use super::args;
+use crate::config::yaml::{Fields as Yaml, Node, Report};
+use crate::diagnostic::did_you_mean;
+use crate::pattern::{NamePattern, PathPattern, PatternError};
+use crate::policy::fields::{Fields, Paths, ToolTerm};
+use crate::record::{Access, Depth, Source};
+
+/// The fields that can match.
+const MATCHING: [&str; 10] =
+    ["tool", "upstream", "category", "path", "access", "method", "args", "agent", "depth", "source"];
+/// Those that a later version reads.
+const LATER: [&str; 5] = ["command", "option", "host", "sql", "table"];
+
+const CATEGORIES: [&str; 7] = ["filesystem", "shell", "subagent", "introspection", "config", "network", "other"];
+const ACCESS: [(&str, Access); 3] = [("read", Access::Read), ("write", Access::Write), ("delete", Access::Delete)];
+const DEPTH: [(&str, Depth); 2] = [("root", Depth::Root), ("sub", Depth::Sub)];
+const SOURCE: [(&str, Source); 2] = [("interactive", Source::Interactive), ("background", Source::Background)];
+
+/// Takes the matching fields; an error if there is not one.
+pub(super) fn matching(yaml: &mut Yaml<'_>, what: &str, report: &mut Report) -> Fields {
+    if !MATCHING.iter().chain(&LATER).any(|name| yaml.has(name)) {
+        report
+            .error(yaml.at, format!("{what} without a matching field would match everything"))
+            .help("say what it is about: `tool`, `path`, …; every tool call is `tool: \"@any\"`");
+    }
+    for later in LATER {
+        yaml.later(later, report);
+    }
+    let mut path = Paths::default();
+    let entries = each(yaml, "path", report, |text| PathPattern::parse(text).map(PathPattern::with_physical));
+    entries.into_iter().for_each(|entry| path.push(entry));
+    Fields {
+        tool: each(yaml, "tool", report, tool),
+        upstream: each(yaml, "upstream", report, upstream),
+        category: each(yaml, "category", report, category),
+        path,
+        access: words(yaml, "access", &ACCESS, report),
+        method: each(yaml, "method", report, NamePattern::parse),
+        args: yaml.optional("args").map(|node| args::tests(node, report)).unwrap_or_default(),
+        agent: each(yaml, "agent", report, NamePattern::parse),
+        depth: words(yaml, "depth", &DEPTH, report),
+        source: words(yaml, "source", &SOURCE, report),
+    }
+}
+
+/// The exceptions of a rule.
+pub(super) fn exceptions(node: &Node, report: &mut Report) -> Vec<Fields> {
+    let nodes = node.one_or_more(report).unwrap_or_default();
+    nodes
+        .iter()
+        .filter_map(|node| {
+            let mut yaml = Yaml::new(node, "an exception", report)?;
+            let fields = matching(&mut yaml, "an exception", report);
+            yaml.finish(report);
+            Some(fields)
+        })
+        .collect()
+}
+
+fn each<T>(
+    yaml: &mut Yaml<'_>,
+    name: &'static str,
+    report: &mut Report,
+    parse: impl Fn(&str) -> Result<T, PatternError>,
+) -> Vec<T> {
+    let nodes = yaml.optional(name).and_then(|node| node.one_or_more(report)).unwrap_or_default();
+    nodes.iter().filter_map(|node| pattern(node, name, report, &parse)).collect()
+}
+
+/// One text that is a pattern.
+pub(super) fn pattern<T>(
+    node: &Node,
+    name: &str,
+    report: &mut Report,
+    parse: impl Fn(&str) -> Result<T, PatternError>,
+) -> Option<T> {
+    let text = node.text(report)?;
+    parse(text)
+        .map_err(|error| {
+            report.error(node.at, format!("`{name}`: `{text}`: {}", error.what)).help(error.help.as_deref());
+        })
+        .ok()
+}
+
+fn words<T: Copy>(yaml: &mut Yaml<'_>, name: &'static str, words: &[(&str, T)], report: &mut Report) -> Vec<T> {
+    let nodes = yaml.optional(name).and_then(|node| node.one_or_more(report)).unwrap_or_default();
+    nodes.iter().filter_map(|node| node.choice(words, report)).collect()
+}
+
+fn tool(text: &str) -> Result<ToolTerm, PatternError> {
+    if !text.starts_with('@') {
+        return NamePattern::parse(text).map(ToolTerm::Name);
+    }
+    let classes = ToolTerm::CLASSES.iter();
+    classes.clone().find(|(name, _)| *name == text).map(|(_, class)| class.clone()).ok_or_else(|| {
+        let near = did_you_mean(text, classes.clone().map(|(name, _)| *name));
+        let all: Vec<&str> = classes.map(|(name, _)| *name).collect();
+        PatternError {
+            what: "no such class of tools".into(),
+            help: Some(near.map_or_else(|| format!("there is {}", all.join(", ")), |near| format!("did you mean `{near}`?"))),
+        }
+    })
+}
+
+fn upstream(text: &str) -> Result<NamePattern, PatternError> {
+    let pattern = NamePattern::parse(text)?;
+    let is_id = |id: &str| {
+        (1..=32).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    if pattern.literal().is_some_and(|id| !is_id(id)) {
+        return Err(PatternError {
+            what: "no upstream can have this id".into(),
+            help: Some("an id is 1 to 32 lower-case letters, digits and `-`".into()),
+        });
+    }
+    Ok(pattern)
+}
+
+fn category(text: &str) -> Result<NamePattern, PatternError> {
+    let pattern = NamePattern::parse(text)?;
+    if pattern.literal().is_some_and(|literal| !CATEGORIES.contains(&literal)) {
+        let near = did_you_mean(text, CATEGORIES).map(|near| format!("did you mean `{near}`?"));
+        return Err(PatternError {
+            what: "no such category".into(),
+            help: near.or_else(|| Some(format!("there is {}", CATEGORIES.join(", ")))),
+        });
+    }
+    Ok(pattern)
+}
