@@ -56,9 +56,21 @@ pub(super) fn guardrails(
     let write_and_delete = vec![Access::Write, Access::Delete];
     let all = [
         guardrail("secrets", Verdict::Deny, paths(SECRETS)?, vec![], "secrets never reach a model"),
-        guardrail("kernel-paths", Verdict::Deny, paths(KERNEL_PATHS)?, vec![], "these files are doors into the kernel and into other processes"),
+        guardrail(
+            "kernel-paths",
+            Verdict::Deny,
+            paths(KERNEL_PATHS)?,
+            vec![],
+            "these files are doors into the kernel and into other processes",
+        ),
         guardrail("own-files", Verdict::Deny, own, vec![], "the gateway's own files decide what is allowed"),
-        guardrail("runs-later", Verdict::Ask, paths(RUNS_LATER)?, write_and_delete, "what is written here runs as code later"),
+        guardrail(
+            "runs-later",
+            Verdict::Ask,
+            paths(RUNS_LATER)?,
+            write_and_delete,
+            "what is written here runs as code later",
+        ),
     ];
     let on = |rule: &Rule| !disabled.iter().any(|name| rule.label.strip_prefix("builtin:") == Some(name));
     // Without own files there is nothing to guard, and no fields would match everything.

@@ -27,7 +27,8 @@ pub(super) fn files(globs: &[String]) -> (Vec<PathBuf>, Vec<(String, String)>) {
 fn expand(folder: &Path, parts: &[&str], depth: usize, found: &mut BTreeSet<PathBuf>) -> Result<(), String> {
     let Some((part, rest)) = parts.split_first() else {
         let is_test = folder.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".test.yaml"));
-        if folder.is_file() && !is_test {
+        // A link that leads nowhere is a lost file: reading it says so.
+        if !is_test && (folder.is_file() || (folder.is_symlink() && !folder.exists())) {
             found.insert(folder.to_path_buf());
         }
         return Ok(());
@@ -43,8 +44,11 @@ fn expand(folder: &Path, parts: &[&str], depth: usize, found: &mut BTreeSet<Path
     if deep {
         expand(folder, rest, depth, found)?;
     }
-    if depth > MAX_DEPTH || !folder.is_dir() {
+    if !folder.is_dir() {
         return Ok(());
+    }
+    if depth > MAX_DEPTH {
+        return Err(format!("{} lies too deep for `**`", folder.display()));
     }
     let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}", folder.display());
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {

@@ -138,7 +138,7 @@ impl<'a> Bench<'a> {
     fn facet(&self, facet: &Facet, space: &Space) -> Judged<'a> {
         let target = target(facet);
         let mut said: Vec<Said<'a>> =
-            self.rules().filter(|rule| self.matches(rule, target)).map(Said::by_rule).collect();
+            self.rules().filter(|rule| matches(rule, self.subject, target)).map(Said::by_rule).collect();
         if !said.iter().any(|said| said.rule.is_some_and(|rule| !rule.guardrail)) {
             said.push(self.otherwise(facet));
         }
@@ -187,13 +187,6 @@ impl<'a> Bench<'a> {
         Some(Judged::new(kind, Vec::new(), rules.into_iter().map(Said::by_rule).collect()))
     }
 
-    fn matches(&self, rule: &Rule, target: Target<'_>) -> bool {
-        let reading = Reading::of(rule.verdict);
-        let exception = Reading::of_exception(rule.verdict);
-        reading.holds(rule.fields.hold(self.subject, target, reading))
-            && !rule.except.iter().any(|fields| exception.holds(fields.hold(self.subject, target, exception)))
-    }
-
     fn otherwise(&self, facet: &Facet) -> Said<'a> {
         let name = self.subject.group;
         let Some(group) = self.group else { return Said::plainly(format!("group:{name}"), Verdict::Deny) };
@@ -231,7 +224,16 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn target(facet: &Facet) -> Target<'_> {
+/// Whether a rule matches a facet: its fields hold, and no exception takes it away.
+pub(super) fn matches(rule: &Rule, subject: &Subject<'_>, target: Target<'_>) -> bool {
+    let reading = Reading::of(rule.verdict);
+    let exception = Reading::of_exception(rule.verdict);
+    reading.holds(rule.fields.hold(subject, target, reading))
+        && !rule.except.iter().any(|fields| exception.holds(fields.hold(subject, target, exception)))
+}
+
+/// What of a facet rules look at.
+pub(super) fn target(facet: &Facet) -> Target<'_> {
     let thing = match &facet.kind {
         FacetKind::Path(path) => Thing::Path { access: path.access, lexical: &path.lexical, physical: &path.physical },
         FacetKind::Command { .. } => Thing::Command,

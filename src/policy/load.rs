@@ -75,15 +75,7 @@ const CONFIG: &str = "portcullis.yaml";
 
 /// An error that belongs to no line.
 fn of_file(file: &str, message: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Error,
-        file: file.into(),
-        line: 0,
-        column: 0,
-        message,
-        help: None,
-        snippet: None,
-    }
+    Diagnostic { severity: Severity::Error, file: file.into(), line: 0, column: 0, message, help: None, snippet: None }
 }
 
 /// A path as an operator would write it: from the working directory where it lies below.

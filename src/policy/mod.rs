@@ -4,8 +4,10 @@ mod advice;
 mod approval;
 mod args;
 mod builtin;
+mod closed;
 mod decimal;
 mod examples;
+mod explain;
 mod fields;
 mod find;
 pub mod judge;
@@ -14,8 +16,13 @@ pub mod load;
 pub mod model;
 mod reach;
 mod read;
+mod request;
+#[cfg(test)]
+mod tests;
 
 pub use approval::{Grants, Requirement, Terms};
+pub use closed::passes;
+pub use explain::{Executor, explain};
 pub use judge::{FacetJudgement, Judgement, Subject, judge, needs_walk};
 pub use load::{Loaded, load};
 pub use model::{Policy, Rule};

@@ -124,7 +124,10 @@ fn whole(text: &str) -> Result<Regex, PatternError> {
 fn part(text: &str) -> Result<Text, PatternError> {
     let part = Text::new(text);
     if part.folds_away() {
-        return Err(PatternError { what: "nothing of it can be seen".into(), help: Some("use `regex` for blanks".into()) });
+        return Err(PatternError {
+            what: "nothing of it can be seen".into(),
+            help: Some("use `regex` for blanks".into()),
+        });
     }
     Ok(part)
 }

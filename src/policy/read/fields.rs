@@ -99,7 +99,9 @@ fn tool(text: &str) -> Result<ToolTerm, PatternError> {
         let all: Vec<&str> = classes.map(|(name, _)| *name).collect();
         PatternError {
             what: "no such class of tools".into(),
-            help: Some(near.map_or_else(|| format!("there is {}", all.join(", ")), |near| format!("did you mean `{near}`?"))),
+            help: Some(
+                near.map_or_else(|| format!("there is {}", all.join(", ")), |near| format!("did you mean `{near}`?")),
+            ),
         }
     })
 }

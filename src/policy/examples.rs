@@ -1,0 +1,133 @@
+//! The examples that rules carry: a policy whose examples fail does not load.
+
+use std::time::Duration;
+
+use super::judge::{matches, target};
+use super::model::Rule;
+use super::read::{FileDraft, RuleDraft};
+use super::request::Request;
+use crate::catalog::{Catalogue, Tool};
+use crate::config::yaml::{Node, Report};
+use crate::config::{FileSystem, ForwardPaths, OnDisconnect, Os, Transport, UpstreamConfig};
+use crate::facet::path::Space;
+use crate::facet::{Facet, FacetKind, Floor, FloorWhy, Touched};
+use crate::message::Limits;
+use crate::record::Verdict;
+
+/// The `examples` of one rule.
+#[derive(Debug, Default)]
+pub(super) struct Examples {
+    /// `match`: for an allow, the rule alone covers every facet and there is no floor; else it matches one at least.
+    pub matching: Vec<Node>,
+    /// `not_match`: the negation.
+    pub not_matching: Vec<Node>,
+}
+
+/// Runs the examples of one file.
+pub(super) fn check(draft: &FileDraft, report: &mut Report) {
+    let groups = draft.groups.iter().flat_map(|group| &group.rules);
+    for RuleDraft { rule, examples, .. } in draft.guardrails.iter().chain(groups) {
+        for (nodes, wanted) in [(&examples.matching, true), (&examples.not_matching, false)] {
+            for node in nodes {
+                run(rule, node, wanted, report);
+            }
+        }
+    }
+}
+
+fn run(rule: &Rule, node: &Node, wanted: bool, report: &mut Report) {
+    let Some(example) = Example::read(node, report) else { return };
+    if example.is_command && wanted && rule.verdict == Verdict::Allow {
+        report
+            .error(node.at, "examples of commands for an allow are not built yet")
+            .help("describe a call: `{ tool: …, arguments: { … } }`; until shells are parsed, every command asks");
+        return;
+    }
+    let (holds, but) = verdict(rule, &example);
+    if holds != wanted {
+        let help = match (wanted, but) {
+            (true, Some(but)) => but,
+            (true, None) => "widen the rule, or move the example to `not_match`".into(),
+            (false, _) => "narrow the rule, or move the example to `match`".into(),
+        };
+        let said = if wanted { "does not match" } else { "matches" };
+        report.error(node.at, format!("rule `{}` {said} this example", rule.label)).help(&*help);
+    }
+}
+
+/// Whether the rule matches as `match` means it, and what is in the way.
+fn verdict(rule: &Rule, example: &Example) -> (bool, Option<String>) {
+    let subject = example.request.subject("", &example.tool);
+    let hit = |facet: &Facet| matches(rule, &subject, target(facet));
+    let facets = &example.touched.facets;
+    if rule.verdict != Verdict::Allow {
+        return (facets.iter().any(hit), None);
+    }
+    let floor = facets.iter().flat_map(|facet| &facet.floors).next();
+    let but = floor.map(|floor| format!("a floor asks, whatever allows it: `{}`", floor.why.as_str()));
+    (floor.is_none() && facets.iter().all(hit), but)
+}
+
+struct Example {
+    request: Request,
+    tool: Tool,
+    touched: Touched,
+    is_command: bool,
+}
+
+impl Example {
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        if node.scalar().is_some() {
+            return Some(Self::command(node.text(report)?));
+        }
+        let text = node.json(report)?;
+        let read = Request::parse(&text, Limits::default()).and_then(|request| {
+            let tool = request.entry(&catalogue(&request));
+            let touched = request.touched(&tool, &Space::new(&nowhere())).map_err(|error| error.to_string())?;
+            Ok(Self { request, tool, touched, is_command: false })
+        });
+        read.map_err(|what| {
+            report
+                .error(node.at, format!("no call can be read here: {what}"))
+                .help("an example is what `policy explain` takes, or a shell command");
+        })
+        .ok()
+    }
+
+    fn command(text: &str) -> Self {
+        let request = Request { method: super::model::TOOLS_CALL.into(), ..Request::default() };
+        let floors = vec![Floor { why: FloorWhy::Shell, detail: None }];
+        let facet = Facet { kind: FacetKind::Command { text: text.to_owned() }, floors };
+        let touched = Touched { facets: vec![facet], strays: Vec::new() };
+        Self { request, tool: Tool::default(), touched, is_command: true }
+    }
+}
+
+/// The first built-in catalogue that knows the tool, the workspace's before others: an example names no upstream.
+fn catalogue(request: &Request) -> Catalogue {
+    let knows = |catalogue: &&Catalogue| request.tool.as_ref().is_some_and(|tool| catalogue.tools.contains_key(tool));
+    let mut names = Catalogue::builtin_names();
+    names.sort_by_key(|name| (*name != "workspace", *name));
+    names.into_iter().filter_map(Catalogue::builtin).find(knows).cloned().unwrap_or_default()
+}
+
+/// `filesystem: none` with root `/root`.
+pub(super) fn nowhere() -> UpstreamConfig {
+    UpstreamConfig {
+        id: "example".into(),
+        transport: Transport::Workspace,
+        root: "/root".into(),
+        cwd: "/root".into(),
+        filesystem: FileSystem::None,
+        os: Os::default(),
+        case_insensitive: false,
+        path_map: Vec::new(),
+        expands_tilde: false,
+        expands_env: false,
+        forward_paths: ForwardPaths::default(),
+        hard_links_ask: false,
+        catalogue: Catalogue::default(),
+        on_disconnect: OnDisconnect::default(),
+        timeout: Duration::from_secs(1),
+    }
+}

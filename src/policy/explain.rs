@@ -1,0 +1,137 @@
+//! `policy explain`: what the policy says of a call that nobody makes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::closed::passes;
+use super::examples::nowhere;
+use super::judge::judge;
+use super::model::Policy;
+use super::request::Request;
+use crate::config::UpstreamConfig;
+use crate::facet::path::Space;
+use crate::identity::Directory;
+use crate::message::Limits;
+
+/// What must be known of an upstream to judge its calls.
+#[derive(Clone, Debug)]
+pub struct Executor {
+    /// Its file system.
+    pub space: Space,
+    /// Its settings, the catalogue among them.
+    pub config: UpstreamConfig,
+}
+
+impl Executor {
+    /// From the settings.
+    pub fn new(config: UpstreamConfig) -> Self {
+        Self { space: Space::new(&config), config }
+    }
+}
+
+/// Judges the call that `request` describes (config.md: "`policy explain` and `POST policy/explain` take …") and
+/// answers with `verdict`, `facets`, `decided_by`, `floors`, `reasons` and `needed_for_allow`; what cannot be read is
+/// the verdict `malformed` with `error`. Blocks where a recursive tool is walked.
+///
+/// What the request leaves out: the agent's settings stand in for `group`, `source` and `depth`; the only upstream for
+/// `upstream`; agent `local`, the group `default` or the only group for both; else it is taken to hold.
+pub fn explain(
+    policy: &Policy,
+    directory: &Directory,
+    executors: &BTreeMap<String, Executor>,
+    request: &str,
+    limits: Limits,
+) -> Value {
+    answer(policy, directory, executors, request, limits).unwrap_or_else(|error| {
+        json!({
+            "verdict": "malformed", "error": error,
+            "facets": [], "decided_by": [], "floors": [], "reasons": [], "needed_for_allow": [],
+        })
+    })
+}
+
+fn answer(
+    policy: &Policy,
+    directory: &Directory,
+    executors: &BTreeMap<String, Executor>,
+    request: &str,
+    limits: Limits,
+) -> Result<Value, String> {
+    let mut request = Request::parse(request, limits)?;
+    if !request.tool_is_legal() {
+        let name = request.tool.unwrap_or_default();
+        return Ok(plain("deny", &format!("unknown tool `{}`: no MCP tool can have this name", name.escape_debug())));
+    }
+    if passes(&request.method) {
+        return Ok(plain("allow", &format!("`{}` is on the closed list of methods that pass", request.method)));
+    }
+    let group = caller(policy, directory, &mut request)?;
+    let executor = executor(executors, &mut request)?;
+    let tool = request.entry(&executor.config.catalogue);
+    let touched = request.touched(&tool, &executor.space).map_err(|malformed| malformed.to_string())?;
+    let judgement = judge(policy, &request.subject(&group, &tool), &touched, &executor.space);
+    let records: Vec<_> = judgement.facets.into_iter().map(|facet| facet.record).collect();
+    let floors: BTreeSet<_> = records.iter().flat_map(|record| &record.floors).collect();
+    Ok(json!({
+        "verdict": judgement.verdict,
+        "group": group,
+        "upstream": request.upstream,
+        "facets": records,
+        "decided_by": judgement.decided_by,
+        "floors": floors,
+        "reasons": judgement.reasons,
+        "needed_for_allow": judgement.needed_for_allow,
+    }))
+}
+
+fn plain(verdict: &str, reason: &str) -> Value {
+    let needed: &[&str] = if verdict == "allow" { &[] } else { &[reason] };
+    json!({
+        "verdict": verdict, "facets": [], "decided_by": [], "floors": [], "reasons": [reason],
+        "needed_for_allow": needed,
+    })
+}
+
+/// The group, and what the agent's settings say where the request does not.
+fn caller(policy: &Policy, directory: &Directory, request: &mut Request) -> Result<String, String> {
+    let agent = match (&request.agent, &request.group) {
+        (Some(name), _) => match directory.agent_named(name) {
+            Some(agent) => Some(agent),
+            None if request.group.is_some() => None,
+            None => return Err(format!("there is no agent `{name}`")),
+        },
+        (None, Some(_)) => None,
+        (None, None) => directory.agent_named("local"),
+    };
+    if let Some(agent) = agent {
+        let config = &agent.config;
+        request.agent.get_or_insert_with(|| config.name.clone());
+        request.source.get_or_insert(config.source);
+        request.depth.get_or_insert(config.depth);
+        return Ok(request.group.clone().unwrap_or_else(|| config.group.clone()));
+    }
+    let groups: Vec<&str> = policy.groups().collect();
+    match (&request.group, groups.as_slice()) {
+        (Some(group), _) => Ok(group.clone()),
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, groups) if groups.contains(&"default") => Ok("default".into()),
+        (None, _) => Err("say who calls: `agent` or `group`".into()),
+    }
+}
+
+/// The upstream, or a nameless one without files where none is configured.
+fn executor(executors: &BTreeMap<String, Executor>, request: &mut Request) -> Result<Executor, String> {
+    if let Some(id) = &request.upstream {
+        return executors.get(id).cloned().ok_or_else(|| format!("there is no upstream `{id}`"));
+    }
+    let mut all = executors.iter();
+    match (all.next(), all.next()) {
+        (None, _) => Ok(Executor::new(nowhere())),
+        (Some((id, executor)), None) => {
+            request.upstream = Some(id.clone());
+            Ok(executor.clone())
+        }
+        _ => Err("say which `upstream`: there are several".into()),
+    }
+}
