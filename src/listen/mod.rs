@@ -4,6 +4,7 @@
 
 mod era;
 pub mod http;
+pub mod stdio;
 
 use tokio::sync::watch;
 
