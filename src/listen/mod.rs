@@ -6,7 +6,25 @@ mod era;
 pub mod http;
 pub mod stdio;
 
+use bytes::Bytes;
 use tokio::sync::watch;
+
+use crate::message::{Limits, Malformed, Message};
+
+/// From this many bytes a message is parsed beside the threads that serve everyone.
+const LARGE: usize = 64 << 10;
+
+/// Reads a client's message.
+async fn strict(bytes: Bytes, limits: Limits) -> Result<Message, Malformed> {
+    if bytes.len() < LARGE {
+        return Message::strict(bytes, limits);
+    }
+    let parsed = tokio::task::spawn_blocking(move || Message::strict(bytes, limits)).await;
+    parsed.unwrap_or_else(|error| {
+        tracing::error!(side = "gateway", %error, "a parser died");
+        Err(Malformed { code: -32603, id: "null".to_owned(), what: "the message could not be read".to_owned() })
+    })
+}
 
 /// Waits until a listener shall close; that the sender is gone means the same.
 async fn closed(closing: &mut watch::Receiver<bool>) {

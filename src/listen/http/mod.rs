@@ -18,7 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::era;
+use super::{era, strict};
 use crate::clock::Clock;
 use crate::gate::{Gate, Session};
 use crate::identity::{self, Agent};
@@ -38,7 +38,7 @@ pub async fn serve(listener: TcpListener, gate: Arc<Gate>, shutdown: watch::Rece
 
 fn router(gate: Arc<Gate>) -> Router {
     Router::new()
-        .route("/mcp/{upstream}", post(posted).get(got).delete(deleted))
+        .route("/mcp/{upstream}", post(posted).get(got).head(no_head).delete(deleted))
         .route("/mcp", any(aggregate))
         .fallback(elsewhere)
         .with_state(gate)
@@ -60,7 +60,7 @@ async fn posted(
         }
         let max_bytes = gate.config().mcp.max_body;
         let bytes = body::read(body, max_bytes).await?;
-        let message = Message::strict(bytes, Limits { max_bytes, ..Limits::default() })?;
+        let message = strict(bytes, Limits { max_bytes, ..Limits::default() }).await?;
         headers::agree(&headers, &message).map_err(|what| era::header_mismatch(&message, &what))?;
         let client = Client { gate: &gate, agent, upstream: &upstream, headers: &headers };
         match era::is_modern(&message) {
@@ -106,6 +106,11 @@ async fn deleted(
         Ok(answer::status(StatusCode::NO_CONTENT))
     };
     answer.await.unwrap_or_else(Refused::into_response)
+}
+
+/// A HEAD would otherwise be served as a GET, and take the session's stream.
+async fn no_head() -> Response {
+    answer::status(StatusCode::METHOD_NOT_ALLOWED)
 }
 
 async fn aggregate(
@@ -234,7 +239,8 @@ impl Client<'_> {
     }
 
     async fn initialize(&self, message: Message) -> Result<Response, Refused> {
-        let (session, reply) = self.gate.initialize(Arc::clone(&self.agent), self.upstream, message).await?;
+        let begun = self.gate.initialize(Arc::clone(&self.agent), self.upstream, message).await;
+        let (session, reply) = begun.map_err(Refused::ByGate)?;
         let mut response = answer::finished(reply, self.accept());
         if let Some(id) = session.id().and_then(|id| HeaderValue::from_str(id).ok()) {
             response.headers_mut().insert(headers::SESSION, id);
@@ -260,7 +266,7 @@ impl Client<'_> {
     }
 
     async fn session(&self, id: &str) -> Result<Arc<Session>, Refused> {
-        let session = self.gate.session(&self.agent, self.upstream, id).await?;
+        let session = self.gate.session(&self.agent, self.upstream, id).await.map_err(Refused::ByGate)?;
         session.ok_or_else(|| {
             let what = "this session is unknown or has ended: send `initialize` again".to_owned();
             Refused::Problem(StatusCode::NOT_FOUND, what)

@@ -13,8 +13,10 @@ use crate::message::{Malformed, compose};
 /// A request that the gate never sees.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// A finished JSON-RPC error.
+    /// A finished JSON-RPC error of this room.
     Reply(Reply),
+    /// The gate's own word; it has logged whose fault it is.
+    ByGate(Reply),
     /// No good credential.
     Unauthorized(identity::Refused),
     /// Neither a message nor a place for one.
@@ -40,6 +42,7 @@ impl IntoResponse for Refused {
                 tracing::info!(side = "client", status = reply.status, "a message was refused: {:?}", reply.bytes);
                 json_reply(reply)
             }
+            Self::ByGate(reply) => json_reply(reply),
             Self::Unauthorized(why) => {
                 let (error, what) = match why {
                     identity::Refused::Missing => {

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::{closed, era};
+use super::{closed, era, strict};
 use crate::gate::{CHANNEL, Exchange, Gate, Reply, Session, ToClient};
 use crate::identity::Agent;
 use crate::message::{Kind, Limits, Message, compose};
@@ -54,7 +54,7 @@ where
         };
         match line {
             Ok(Some(Line::Text(text))) if text.trim_ascii().is_empty() => {}
-            Ok(Some(Line::Text(text))) => match Message::strict(text, limits) {
+            Ok(Some(Line::Text(text))) => match strict(text, limits).await {
                 Ok(message) => client.take(message).await,
                 Err(malformed) => {
                     tracing::info!(side = "client", "a line was refused: {malformed}");
@@ -121,7 +121,10 @@ impl Client<'_> {
         let initialize = message.kind() == Kind::Request && message.method() == "initialize";
         match (&self.session, message.kind()) {
             (Some(_), _) if initialize => Err(era::misplaced(&message, "this session is initialized already")),
-            (None, _) if initialize => self.initialize(message).await,
+            (None, _) if initialize => {
+                self.initialize(message).await;
+                Ok(())
+            }
             (Some(session), Kind::Request) => {
                 let exchange = session.request(message, Vec::new());
                 self.answer(exchange);
@@ -150,8 +153,11 @@ impl Client<'_> {
         }
     }
 
-    async fn initialize(&mut self, message: Message) -> Result<(), Reply> {
-        let (session, reply) = self.gate.initialize(Arc::clone(&self.agent), self.upstream, message).await?;
+    async fn initialize(&mut self, message: Message) {
+        let (session, reply) = match self.gate.initialize(Arc::clone(&self.agent), self.upstream, message).await {
+            Ok(begun) => begun,
+            Err(reply) => return self.say(reply.bytes).await,
+        };
         self.say(reply.bytes).await;
         let (mut messages, out, mut closing) = (session.listen(), self.out.clone(), self.closing.subscribe());
         self.session = Some(session);
@@ -167,7 +173,6 @@ impl Client<'_> {
                 }
             }
         });
-        Ok(())
     }
 
     /// Passes on what the gate says to one request.
