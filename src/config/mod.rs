@@ -1,16 +1,26 @@
 //! `portcullis.yaml`: raw text → checked settings, all errors at once.
 
+mod defaults;
+mod load;
 pub mod yaml;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::diagnostic::Diagnostic;
 use crate::record::{Depth, Source};
 use crate::secret::{Secret, TokenHash};
+
+pub use defaults::{default_state_dir, expiry, is_upstream_id};
+pub use load::load;
+
+/// The id of the gateway's own tools, which no configured upstream may take.
+pub const RESERVED_UPSTREAM: &str = "portcullis";
+
+/// The guardrails that are on unless `policy.disable` names them.
+pub const BUILT_IN_GUARDRAILS: [&str; 4] = ["secrets", "kernel-paths", "own-files", "runs-later"];
 
 /// Everything the gateway is told. Paths are absolute.
 #[derive(Clone, Debug)]
@@ -241,19 +251,6 @@ pub struct ApprovalsConfig {
     pub allow_self: AllowSelf,
 }
 
-impl Default for ApprovalsConfig {
-    fn default() -> Self {
-        Self {
-            hold_for: Duration::from_secs(50),
-            expires: Duration::from_secs(15 * 60),
-            hold_grace: Duration::from_secs(120),
-            result_ttl: Duration::from_secs(600),
-            max_waiting: 20,
-            allow_self: AllowSelf::Single,
-        }
-    }
-}
-
 /// The audit log.
 #[derive(Clone, Debug)]
 pub struct AuditConfig {
@@ -267,25 +264,4 @@ pub struct AuditConfig {
     pub rotate: u64,
     /// How long old files are kept.
     pub keep: Duration,
-}
-
-impl Default for AuditConfig {
-    fn default() -> Self {
-        Self {
-            sync_always: false,
-            arguments: true,
-            stdout: false,
-            rotate: 256 << 20,
-            keep: Duration::from_secs(90 * 86_400),
-        }
-    }
-}
-
-/// Reads and checks a configuration file.
-///
-/// # Errors
-/// Everything that is wrong with it.
-pub fn load(file: &Path) -> Result<Config, Vec<Diagnostic>> {
-    let _ = file;
-    unimplemented!()
 }

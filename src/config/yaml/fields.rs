@@ -11,6 +11,8 @@ pub struct Fields<'a> {
     what: String,
     entries: &'a [Entry],
     asked: Vec<&'static str>,
+    /// Keys that were dealt with otherwise than by asking for them.
+    taken: Vec<&'a str>,
 }
 
 impl<'a> Fields<'a> {
@@ -19,7 +21,7 @@ impl<'a> Fields<'a> {
     pub fn new(node: &'a Node, what: impl Into<String>, report: &mut Report) -> Option<Self> {
         let what = what.into();
         let entries = node.mapping_of(&what, report)?;
-        Some(Self { at: node.at, what, entries, asked: Vec::new() })
+        Some(Self { at: node.at, what, entries, asked: Vec::new(), taken: Vec::new() })
     }
 
     /// The value of a field, if it is there.
@@ -29,7 +31,9 @@ impl<'a> Fields<'a> {
 
     /// The field with its key's place, if it is there.
     pub fn entry(&mut self, name: &'static str) -> Option<&'a Entry> {
-        self.asked.push(name);
+        if !self.asked.contains(&name) {
+            self.asked.push(name);
+        }
         self.entries.iter().find(|entry| *entry.key == *name)
     }
 
@@ -44,9 +48,18 @@ impl<'a> Fields<'a> {
 
     /// A field of a later version: an error if it is there, so that nobody relies on what would not happen.
     pub fn later(&mut self, name: &'static str, report: &mut Report) {
-        if let Some(entry) = self.entry(name) {
+        if let Some(entry) = self.entries.iter().find(|entry| *entry.key == *name) {
+            self.taken.push(&entry.key);
             report.error(entry.at, format!("`{name}` is not built yet")).help("leave it out; a later version reads it");
         }
+    }
+
+    /// The fields whose names are data; `form` is how messages show such a name (`/ARGUMENT`).
+    pub fn rest(&mut self, form: &'static str, belongs: impl Fn(&str) -> bool) -> Vec<&'a Entry> {
+        self.asked.push(form);
+        let found: Vec<&Entry> = self.entries.iter().filter(|entry| belongs(&entry.key)).collect();
+        self.taken.extend(found.iter().map(|entry| &*entry.key));
+        found
     }
 
     /// Whether a field is there, without taking it.
@@ -56,7 +69,8 @@ impl<'a> Fields<'a> {
 
     /// Reports every field that nobody asked for, with the nearest name that somebody did. Call it last.
     pub fn finish(self, report: &mut Report) {
-        for entry in self.entries.iter().filter(|entry| !self.asked.contains(&&*entry.key)) {
+        let known = |key: &str| self.asked.contains(&key) || self.taken.contains(&key);
+        for entry in self.entries.iter().filter(|entry| !known(&entry.key)) {
             let near = did_you_mean(&entry.key, self.asked.iter().copied());
             let help = near
                 .map_or_else(|| format!("it has {}", self.asked.join(", ")), |near| format!("did you mean `{near}`?"));

@@ -185,7 +185,12 @@ impl Node {
             let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
             digits.parse::<u64>().ok()?.checked_mul(*size).filter(|n| *n > 0)
         };
-        self.scalar().and_then(|s| read(&s.text)).or_else(|| self.refuse(wanted, report))
+        let found = self.scalar().and_then(|s| read(&s.text));
+        if found.is_none() {
+            let bare = self.scalar().is_some_and(|s| s.text.bytes().all(|b| b.is_ascii_digit()));
+            self.wrong(wanted, report)?.help(bare.then_some("add the unit"));
+        }
+        found
     }
 
     /// Reports another type than the wanted one, unless the node is already reported.

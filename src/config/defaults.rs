@@ -1,0 +1,151 @@
+//! What holds where nothing is said, and settings made without a file.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use url::{Host, Url};
+
+use super::{
+    AllowSelf, ApprovalsConfig, AuditConfig, Config, FileSystem, ForwardPaths, Listen, OnDisconnect, Os, PolicyConfig,
+    Transport, UpstreamConfig,
+};
+use crate::catalog::Catalogue;
+use crate::clock::Timestamp;
+use crate::secret::{Redaction, Secret};
+
+impl Config {
+    /// Settings without a file, for `wrap` and `demo`: loopback listeners, one local agent, everything else as where
+    /// `portcullis.yaml` says nothing.
+    pub fn minimal(state_dir: PathBuf, policy: PolicyConfig, upstreams: Vec<UpstreamConfig>) -> Self {
+        Self {
+            file: None,
+            mcp: Listen::mcp(),
+            admin: Listen::admin(),
+            public_url: None,
+            state_dir,
+            policy,
+            upstreams: upstreams
+                .into_iter()
+                .map(|upstream| (upstream.id.clone(), upstream))
+                .collect::<BTreeMap<_, _>>(),
+            agents: Vec::new(),
+            approvers: Vec::new(),
+            approvals: ApprovalsConfig::default(),
+            audit: AuditConfig::default(),
+        }
+    }
+
+    /// The redaction that hides the values of all configured headers, whole and without their scheme.
+    pub fn redaction(&self) -> Redaction {
+        let headers = self.upstreams.values().flat_map(|upstream| match &upstream.transport {
+            Transport::Url { headers, .. } => headers.as_slice(),
+            Transport::Command(_) | Transport::Workspace => &[],
+        });
+        let values = headers.flat_map(|(_, value)| {
+            let bare = value.expose().split_once(' ').map(|(_, bare)| Secret::new(bare.trim()));
+            std::iter::once(value.clone()).chain(bare)
+        });
+        Redaction::new(values.collect())
+    }
+}
+
+impl UpstreamConfig {
+    /// An upstream of which nothing more is known. A URL of another machine does not share our files; the workspace
+    /// is sent the canonical paths that were judged, and brings its own catalogue.
+    pub fn new(id: impl Into<String>, transport: Transport, root: PathBuf) -> Self {
+        let workspace = matches!(transport, Transport::Workspace);
+        let elsewhere = matches!(&transport, Transport::Url { url, .. } if !is_here(url));
+        let catalogue = if workspace { Catalogue::builtin("workspace").cloned() } else { None };
+        Self {
+            id: id.into(),
+            transport,
+            cwd: root.clone(),
+            root,
+            filesystem: if elsewhere { FileSystem::Remote } else { FileSystem::Shared },
+            os: Os::default(),
+            case_insensitive: false,
+            path_map: Vec::new(),
+            expands_tilde: false,
+            expands_env: false,
+            forward_paths: if workspace { ForwardPaths::Canonical } else { ForwardPaths::AsSent },
+            hard_links_ask: true,
+            catalogue: catalogue.unwrap_or_default(),
+            on_disconnect: OnDisconnect::default(),
+            timeout: Duration::from_secs(120),
+        }
+    }
+}
+
+impl Listen {
+    /// Where agents come in.
+    pub const fn mcp() -> Self {
+        Self { address: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7070), max_body: 4 << 20 }
+    }
+
+    /// Where approvers come in.
+    pub const fn admin() -> Self {
+        Self { address: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7071), max_body: 4 << 20 }
+    }
+}
+
+impl Default for ApprovalsConfig {
+    fn default() -> Self {
+        Self {
+            hold_for: Duration::from_secs(50),
+            expires: Duration::from_secs(15 * 60),
+            hold_grace: Duration::from_secs(120),
+            result_ttl: Duration::from_secs(600),
+            max_waiting: 20,
+            allow_self: AllowSelf::Single,
+        }
+    }
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        Self {
+            sync_always: false,
+            arguments: true,
+            stdout: false,
+            rotate: 256 << 20,
+            keep: Duration::from_secs(90 * 86_400),
+        }
+    }
+}
+
+/// Whether a text can be an upstream's id: 1 to 32 of `a-z`, `0-9` and `-`. Says nothing of the reserved one.
+pub fn is_upstream_id(text: &str) -> bool {
+    (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// When a token stops being good: the beginning of a day in UTC (`2027-01-01`), or an RFC 3339 moment.
+pub fn expiry(text: &str) -> Option<Timestamp> {
+    let moment: jiff::Timestamp = if text.len() == "2027-01-01".len() {
+        text.parse::<jiff::civil::Date>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp()
+    } else {
+        text.parse().ok()?
+    };
+    Some(Timestamp::from_millis(moment.as_millisecond()))
+}
+
+/// Where state is kept unless `state_dir` says otherwise: `$XDG_STATE_HOME/portcullis`, else
+/// `~/.local/state/portcullis` (XDG Base Directory Specification, which has relative values ignored).
+pub fn default_state_dir(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let absolute = |name, below: &str| {
+        let base = PathBuf::from(environment(name)?);
+        base.is_absolute().then(|| base.join(below))
+    };
+    absolute("XDG_STATE_HOME", "portcullis").or_else(|| absolute("HOME", ".local/state/portcullis"))
+}
+
+/// Whether a URL leads to this machine.
+fn is_here(url: &str) -> bool {
+    match Url::parse(url).ok().as_ref().and_then(Url::host) {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
