@@ -64,6 +64,12 @@ impl PartialEq for TokenHash {
 
 impl Eq for TokenHash {}
 
+impl std::hash::Hash for TokenHash {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
 /// A new random id or token: the prefix, then `bytes` bytes from the operating system in URL-safe base64
 /// (`call_…` of 16 bytes, `pc_agent_…` of 32).
 ///
