@@ -1,0 +1,127 @@
+//! Held calls: seen by those who cover their group, decided by those who may.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::Admin;
+use super::super::auth::{Role, Who};
+use super::super::problem::Problem;
+use super::{Body, ListQuery, Page, Params};
+use crate::approval::Held;
+use crate::record::{ApprovalRecord, ApprovalState, Decision, Vote};
+use crate::store::Filter;
+
+/// Characters of a note.
+const MAX_NOTE: usize = 4_000;
+
+/// `GET approvals`, newest first.
+pub async fn list(
+    State(admin): State<Arc<Admin>>,
+    who: Who,
+    Params(query): Params<ListQuery<ApprovalState>>,
+) -> Result<Json<Page<ApprovalRecord>>, Problem> {
+    let limit = query.limit()?;
+    let filter = Filter {
+        state: query.state,
+        agent: query.agent,
+        upstream: query.upstream,
+        since: query.since,
+        groups: who.groups(),
+        limit,
+        cursor: query.cursor,
+    };
+    let (held, next) = admin.gate.store().list(filter).await?;
+    Ok(Json(Page { items: held.into_iter().map(|held| held.approval).collect(), next }))
+}
+
+/// `GET approvals/{id}`.
+pub async fn show(
+    State(admin): State<Arc<Admin>>,
+    who: Who,
+    Path(id): Path<String>,
+) -> Result<Json<ApprovalRecord>, Problem> {
+    Ok(Json(visible(&admin, &who, &id).await?.approval))
+}
+
+/// The body of an approval. What later issues build is refused rather than ignored.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approve {
+    digest: String,
+    #[serde(default)]
+    note: Option<String>,
+    #[serde(default)]
+    arguments: Option<Value>,
+    #[serde(default)]
+    remember: Option<Value>,
+}
+
+/// `POST approvals/{id}/approve`.
+pub async fn approve(
+    State(admin): State<Arc<Admin>>,
+    who: Who,
+    Path(id): Path<String>,
+    Body(body): Body<Approve>,
+) -> Result<Json<ApprovalRecord>, Problem> {
+    for (field, is_set) in [("arguments", body.arguments.is_some()), ("remember", body.remember.is_some())] {
+        if is_set {
+            return Err(Problem::bad_request(format!("`{field}` is not built yet; leave it out or null")));
+        }
+    }
+    decide(&admin, &who, &id, Decision::Approve, Some(body.digest), body.note).await
+}
+
+/// The body of a rejection.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reject {
+    #[serde(default)]
+    note: Option<String>,
+}
+
+/// `POST approvals/{id}/reject`.
+pub async fn reject(
+    State(admin): State<Arc<Admin>>,
+    who: Who,
+    Path(id): Path<String>,
+    Body(body): Body<Reject>,
+) -> Result<Json<ApprovalRecord>, Problem> {
+    decide(&admin, &who, &id, Decision::Reject, None, body.note).await
+}
+
+async fn decide(
+    admin: &Admin,
+    who: &Who,
+    id: &str,
+    decision: Decision,
+    digest: Option<String>,
+    note: Option<String>,
+) -> Result<Json<ApprovalRecord>, Problem> {
+    let held = visible(admin, who, id).await?;
+    who.require(Role::Approver)?;
+    let note = note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
+    if note.as_ref().is_some_and(|note| note.chars().count() > MAX_NOTE) {
+        return Err(Problem::bad_request(format!("`note` is longer than {MAX_NOTE} characters")));
+    }
+    let vote = Vote {
+        by: who.name().to_owned(),
+        decision,
+        channel: who.channel.to_owned(),
+        note,
+        digest,
+        at: admin.clock.now(),
+    };
+    let held = admin.gate.vote(&held.approval.id, vote).await?;
+    Ok(Json(held.approval))
+}
+
+/// The approval by its own id, if this approver covers its group.
+async fn visible(admin: &Admin, who: &Who, id: &str) -> Result<Held, Problem> {
+    let held = admin.gate.store().get(id).await?;
+    who.see(held.call())?;
+    if held.approval.id == id { Ok(held) } else { Err(Problem::not_found()) }
+}

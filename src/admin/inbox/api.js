@@ -1,0 +1,101 @@
+// The gateway's public API, as this page uses it.
+
+import { setClock } from "./time.js";
+
+const BASE = "api/v1/";
+
+// JSON.parse rounds what a double cannot hold, and a person must see the number that would be sent. Such numbers become
+// strings that start with a mark nobody outside this page can guess.
+const MARK = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("") + ":";
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** Reads JSON without losing a digit; `numberText` tells what a value is. */
+export function parse(json) {
+  const exact = json.replace(TOKENS, (token) =>
+    token.startsWith('"') || String(Number(token)) === token ? token : JSON.stringify(MARK + token));
+  return JSON.parse(exact);
+}
+
+/** The text of a number that `parse` read, or undefined for anything else. */
+export function numberText(value) {
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string" && value.startsWith(MARK)) return value.slice(MARK.length);
+  return undefined;
+}
+
+/** An answer that is not a success; `status` is 0 where there was no answer. */
+export class Problem extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+async function request(method, path, body) {
+  const options = { method, headers: {}, credentials: "same-origin" };
+  if (body !== undefined) {
+    options.headers["Content-Type"] = "application/json";
+    options.body = JSON.stringify(body);
+  }
+  let response, text;
+  try {
+    response = await fetch(BASE + path, options);
+    text = await response.text();
+  } catch {
+    throw new Problem(0, "The gateway does not answer.");
+  }
+  setClock(Date.parse(response.headers.get("Date")));
+  if (response.ok) return text === "" ? null : parse(text);
+  let detail = response.statusText;
+  try {
+    detail = parse(text).detail || detail;
+  } catch {
+    // Not from the gateway but from something in between; the status says enough.
+  }
+  throw new Problem(response.status, detail);
+}
+
+export const get = (path) => request("GET", path);
+export const post = (path, body) => request("POST", path, body ?? {});
+
+/** All pages of a list, at most `most` items. */
+export async function all(path, most) {
+  const items = [];
+  let cursor = "";
+  do {
+    const page = await get(path + (cursor && "&cursor=" + encodeURIComponent(cursor)));
+    items.push(...page.items);
+    cursor = page.next;
+  } while (cursor && items.length < most);
+  return items;
+}
+
+/**
+ * Follows the event stream: `on.open()`, `on.event(name, object)`, `on.lost()`, and `on.refused()` when the gateway no
+ * longer knows this browser. Returns a function that ends it.
+ */
+export function follow(on) {
+  let source, timer, ended = false;
+  const connect = () => {
+    source = new EventSource(BASE + "events");
+    source.onopen = () => on.open();
+    for (const name of ["approval", "call", "policy"]) {
+      source.addEventListener(name, (event) => on.event(name, parse(event.data)));
+    }
+    source.onerror = async () => {
+      on.lost();
+      if (source.readyState !== EventSource.CLOSED) return;
+      // The browser has given up; find out why, and try again unless we are not welcome.
+      const refused = await get("me").then(() => false, (problem) => problem.status === 401);
+      if (ended) return;
+      if (refused) on.refused();
+      else timer = setTimeout(connect, 2000);
+    };
+  };
+  connect();
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+    source.close();
+  };
+}

@@ -1,0 +1,231 @@
+// One held call: what will happen, all that is known of it, and the two buttons.
+
+import { post, get } from "./api.js";
+import { argumentTree, code, el, facetList, setText, visible, why } from "./show.js";
+import { duration } from "./time.js";
+
+const OPEN_AT_FIRST = 3;
+
+export class Card {
+  /**
+   * `me` is who decides; `on.changed(card)` is called whenever what is shown has changed, `on.gone(card)` when the
+   * gateway no longer shows the call to this person. `siblings` cards are there already.
+   */
+  constructor(approval, me, on, siblings) {
+    this.me = me;
+    this.on = on;
+    this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
+    this.details = this.element.querySelector("details");
+    this.element.dataset.approvalId = approval.id;
+    this.details.open = siblings < OPEN_AT_FIRST;
+    this.details.addEventListener("toggle", () => this.render());
+    this.button("approve").addEventListener("click", () => this.decide("approve"));
+    this.button("reject").addEventListener("click", () => this.decide("reject"));
+    this.note.addEventListener("input", () => this.say(""));
+    this.isBusy = false;
+    this.update(approval);
+  }
+
+  slot(name) {
+    return this.element.querySelector(`[data-slot="${name}"]`);
+  }
+
+  button(action) {
+    return this.element.querySelector(`[data-action="${action}"]`);
+  }
+
+  get note() {
+    return this.element.querySelector('[data-field="note"]');
+  }
+
+  /** Takes the approval as it is now. What is on the screen is bound to its digest. */
+  update(approval) {
+    const before = this.approval;
+    this.approval = approval;
+    const { call } = approval;
+    const changed = before && before.call.digest !== call.digest;
+    if (!before || changed) {
+      this.rendered = false;
+      this.element.dataset.digest = call.digest;
+      this.element.setAttribute("aria-label", `${call.agent} asks: ${call.label}`);
+      this.render();
+    }
+    if (changed) {
+      const notice = this.slot("changed");
+      notice.hidden = false;
+      notice.textContent = "This request has changed since it was shown. Look again before you decide.";
+    }
+    this.element.dataset.state = approval.state;
+    this.element.dataset.severity = approval.severity;
+    this.renderHead();
+    this.renderVotes();
+    this.renderDecision();
+    if (before) this.on.changed(this);
+  }
+
+  renderHead() {
+    const { approval } = this;
+    const { call } = approval;
+    setText(this.slot("label"), call.label);
+    const severity = this.slot("severity");
+    severity.hidden = approval.severity === "normal";
+    severity.textContent = approval.severity;
+    this.slot("from").replaceChildren(el("strong", "", visible(call.agent)), " → ", visible(call.upstream));
+    const countdown = this.slot("countdown");
+    countdown.hidden = approval.state !== "waiting";
+    if (approval.state === "waiting") countdown.dataset.expiresAt = approval.expires_at;
+  }
+
+  /** The body, once it is looked at: arguments may be long. */
+  render() {
+    if (this.rendered || !this.details.open) return;
+    this.rendered = true;
+    const { approval } = this;
+    const { call } = approval;
+    this.slot("flags").replaceChildren(...approval.flags.map((flag) => el("li", "flag", visible(FLAGS[flag] ?? flag.replaceAll("_", " ")))));
+    this.slot("facts").replaceChildren(...facts(call));
+    this.slot("facets").replaceChildren(...facetList(call.facets));
+    this.slot("why").replaceChildren(...why(call));
+    this.slot("arguments").replaceChildren(argumentTree(call.arguments, call.redacted));
+  }
+
+  renderVotes() {
+    const { votes, requirements } = this.approval;
+    const items = requirements
+      .filter((need) => need.quorum > 1 || need.approvers.length > 0)
+      .map((need) => {
+        const who = need.approvers.length > 0 ? ` by ${need.approvers.join(", ")}` : "";
+        return el("li", "", visible(`${need.votes} of ${need.quorum} approvals${who}`));
+      });
+    this.slot("votes").replaceChildren(...items, ...votes.map(voteLine));
+  }
+
+  renderDecision() {
+    const { approval, me } = this;
+    const isOpen = approval.state === "waiting";
+    const mayDecide = me.roles.includes("approver");
+    this.slot("decide").hidden = !isOpen;
+    this.slot("effect").replaceChildren(...(mayDecide ? effect(approval.client, me) : [LOOK_ONLY]));
+    for (const element of [this.note.parentElement, this.slot("problem"), this.button("approve").parentElement]) {
+      element.hidden = !mayDecide;
+    }
+    this.slot("note-label").textContent = approval.reason_required
+      ? "Reason (needed to reject; the agent is told)"
+      : "Note or reason (the agent is told if you reject)";
+    const settled = this.slot("settled");
+    settled.hidden = isOpen;
+    if (!isOpen) settled.replaceChildren(...outcome(approval));
+  }
+
+  async decide(action) {
+    if (this.isBusy || this.approval.state !== "waiting") return;
+    const note = this.note.value.trim() || null;
+    if (action === "reject" && this.approval.reason_required && note === null) {
+      this.say("Say why: a rejection of this call needs a reason.");
+      this.note.focus();
+      return;
+    }
+    const { id } = this.approval;
+    const body = action === "approve" ? { digest: this.element.dataset.digest, note } : { note };
+    this.say("");
+    this.setBusy(true);
+    try {
+      this.update(await post(`approvals/${encodeURIComponent(id)}/${action}`, body));
+    } catch (problem) {
+      this.say(problem.status === 0
+        ? "The gateway does not answer. It is not known whether your decision arrived; wait until the page is live again."
+        : sentenceCase(problem.message));
+      if ([404, 409, 410, 412].includes(problem.status)) await this.refresh();
+    } finally {
+      this.setBusy(false);
+    }
+  }
+
+  /** Fetches the approval again; whatever it is now is shown. */
+  async refresh() {
+    try {
+      this.update(await get(`approvals/${encodeURIComponent(this.approval.id)}`));
+    } catch (problem) {
+      if (problem.status === 404) this.on.gone(this);
+    }
+  }
+
+  say(text) {
+    this.slot("problem").textContent = text;
+  }
+
+  setBusy(busy) {
+    this.isBusy = busy;
+    this.element.classList.toggle("busy", busy);
+    this.setGuarded(busy);
+  }
+
+  /** While guarded, a click does nothing: it was meant for what stood here a moment ago. */
+  setGuarded(guarded) {
+    for (const action of ["approve", "reject"]) this.button(action).disabled = guarded || this.isBusy;
+  }
+
+  /** Whether there is nothing left to wait for. */
+  get isOver() {
+    const { state, call } = this.approval;
+    return state !== "waiting" && !(state === "approved" && call.outcome === null);
+  }
+}
+
+const LOOK_ONLY = "You can look at this; deciding needs the role approver.";
+
+const FLAGS = { first_use: "first use of this tool" };
+
+function facts(call) {
+  const agent = [visible(call.agent), call.owner ? el("span", "hint", " of ", visible(call.owner)) : ""];
+  const kind = [call.source === "background" ? "background job" : "", call.depth === "sub" ? "started by another agent" : ""];
+  const rows = [
+    ["Agent", ...agent],
+    ["Group", visible(call.group), el("span", "hint", kind.filter(Boolean).map((word) => `, ${word}`).join(""))],
+    ["Upstream", code(call.upstream)],
+    call.tool === null ? ["Method", code(call.method)] : ["Tool", code(call.tool)],
+  ];
+  return rows.map(([name, ...value]) => el("div", "fact", el("dt", "", name), el("dd", "", ...value)));
+}
+
+/** What approving does, in one sentence. */
+function effect(client, me) {
+  const grace = duration(me.hold_grace_ms);
+  if (client.state === "attached") return [el("strong", "", "Runs at once"), " when approved: the agent is waiting for it."];
+  if (client.will_run === "now") return [el("strong", "", "Runs at once"), " when approved, although the agent is not connected now."];
+  return [el("strong", "", `Runs when the agent comes back`), ` with the same call within ${grace} of your decision. After that it is cancelled.`];
+}
+
+function voteLine(vote) {
+  const verb = vote.decision === "approve" ? "approved" : "rejected";
+  return el("li", `vote ${vote.decision}`, el("strong", "", visible(vote.by)), ` ${verb} (${vote.channel})`,
+    vote.note ? el("span", "", ": “", visible(vote.note), "”") : null);
+}
+
+/** How it stands or ended, in one line. */
+function outcome({ state, call, votes }) {
+  const last = votes.at(-1);
+  const by = last ? ` by ${last.by}` : "";
+  const took = call.ran_ms === null ? "" : ` in ${duration(call.ran_ms)}`;
+  if (state === "approved" && call.outcome === null) {
+    return call.state === "running"
+      ? [el("strong", "", "Approved"), visible(`${by}; running now.`)]
+      : [el("strong", "", "Approved"), visible(`${by}; waits for the agent to come back.`)];
+  }
+  switch (call.state) {
+    case "completed":
+      return [el("strong", "ok", "Completed"), visible(`${took}${call.tool_error ? "; the tool reported an error" : ""}.`)];
+    case "failed":
+      return [el("strong", "bad", "Failed"), visible(`${call.may_have_run ? "; it may have run" : ""}. ${call.detail ?? ""}`)];
+    case "cancelled":
+      return [el("strong", "", "Cancelled"), visible(call.detail ? `: ${call.detail}` : "; nothing ran.")];
+    case "rejected": {
+      const reasons = { approver: `${by}`, expired: ": nobody decided in time", stale: ": it is no longer what was approved" };
+      return [el("strong", "bad", "Rejected"), visible(`${reasons[call.reason] ?? ""}. Nothing ran.`)];
+    }
+    default:
+      return [visible(state)];
+  }
+}
+
+const sentenceCase = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");

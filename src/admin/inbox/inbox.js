@@ -1,0 +1,209 @@
+// The page: logging in, following the gateway's events, and keeping the two lists true.
+
+import { Problem, all, follow, get, post } from "./api.js";
+import { Card } from "./card.js";
+import { Recent } from "./recent.js";
+import { el, visible } from "./show.js";
+import { clockTime, tick } from "./time.js";
+
+/** A click counts only if nothing has moved for this long, ms: nobody can aim at what was not there yet. */
+const GUARD = 400;
+/** How long a settled card stays to be read, ms. */
+const LINGER = 8000;
+const MOST_WAITING = 1000;
+
+const by = (id) => document.getElementById(id);
+const cards = new Map();
+let me, recent, unfollow, guardTimer, focused;
+
+start();
+
+async function start() {
+  by("login-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    login(by("login-token").value.trim());
+  });
+  by("logout").addEventListener("click", async () => {
+    await post("logout").catch(() => {});
+    showLogin("You are signed out.");
+  });
+  setInterval(tick, 1000);
+  const link = /^#login=(.+)$/.exec(location.hash);
+  // Out of the address bar before anything else, so that no history, bookmark or screenshot keeps it.
+  if (link) history.replaceState(null, "", location.pathname + location.search);
+  if (link) await login(decodeURIComponent(link[1]));
+  else await enter();
+}
+
+async function login(token) {
+  by("login-problem").textContent = "";
+  by("login-submit").disabled = true;
+  try {
+    open(await post("login", { token }));
+  } catch (problem) {
+    // A link that is used up is no harm to somebody who is logged in already.
+    await enter(problem.message);
+  } finally {
+    by("login-submit").disabled = false;
+    by("login-token").value = "";
+  }
+}
+
+/** Shows the inbox if this browser is logged in, else the form. */
+async function enter(message = "") {
+  try {
+    open(await get("me"));
+  } catch (problem) {
+    if (problem instanceof Problem && problem.status === 401) {
+      showLogin(message);
+    } else {
+      showLogin(problem.message);
+      setTimeout(() => by("login").hidden || enter(message), 3000);
+    }
+  }
+}
+
+function showLogin(message) {
+  unfollow?.();
+  for (const id of ["inbox", "session", "foot"]) by(id).hidden = true;
+  cards.clear();
+  by("waiting").replaceChildren();
+  by("recent").replaceChildren();
+  by("login").hidden = false;
+  by("login-problem").textContent = message;
+  document.title = "Portcullis";
+}
+
+function open(who) {
+  me = who;
+  recent = new Recent(me);
+  by("login").hidden = true;
+  for (const id of ["inbox", "session", "foot"]) by(id).hidden = false;
+  by("person").textContent = me.name;
+  by("version").textContent = `Portcullis ${me.version}`;
+  unfollow?.();
+  let queue = null;
+  unfollow = follow({
+    open: async () => {
+      // What happens while the lists are fetched is newer than they are.
+      queue = [];
+      try {
+        await load();
+        connection("live");
+      } catch (problem) {
+        if (problem.status === 401) return showLogin("Your session has ended. Sign in again.");
+        notice(problem.message);
+      }
+      const waiting = queue ?? [];
+      queue = null;
+      for (const [name, object] of waiting) take(name, object);
+    },
+    event: (name, object) => (queue ? queue.push([name, object]) : take(name, object)),
+    lost: () => connection("reconnecting"),
+    refused: () => showLogin("Your session has ended. Sign in again."),
+  });
+}
+
+function connection(state) {
+  by("inbox").dataset.connection = state;
+  by("connection").textContent = state === "live" ? "Live" : "Reconnecting…";
+  by("connection").className = `pill ${state}`;
+}
+
+async function load() {
+  const [waiting, approved, calls, policy] = await Promise.all([
+    all("approvals?limit=200&state=waiting", MOST_WAITING),
+    all("approvals?limit=200&state=approved", MOST_WAITING),
+    get("calls?limit=50"),
+    get("policy"),
+  ]);
+  const there = new Set();
+  for (const approval of [...waiting, ...approved.filter((one) => one.call.outcome === null)].reverse()) {
+    there.add(approval.id);
+    takeApproval(approval, { quietly: true });
+  }
+  for (const card of cards.values()) {
+    if (!there.has(card.approval.id) && !card.isOver) card.refresh();
+  }
+  for (const call of calls.items.reverse()) recent.update(call);
+  showPolicy(policy);
+  count();
+}
+
+function take(name, object) {
+  if (name === "approval") takeApproval(object, { quietly: false });
+  if (name === "call") recent.update(object);
+  if (name === "policy") showPolicy(object);
+}
+
+function takeApproval(approval, { quietly }) {
+  const card = cards.get(approval.id);
+  if (card) {
+    card.update(approval);
+  } else if (approval.state === "waiting" || (approval.state === "approved" && approval.call.outcome === null)) {
+    add(approval);
+    if (!quietly) by("announce").textContent = `New request: ${approval.call.agent}, ${approval.call.label}`;
+  }
+}
+
+function add(approval) {
+  const card = new Card(approval, me, { changed, gone: drop }, cards.size);
+  cards.set(approval.id, card);
+  const list = by("waiting");
+  card.element.dataset.createdAt = approval.call.created_at;
+  const older = [...list.children].find((other) => other.dataset.createdAt <= approval.call.created_at);
+  list.insertBefore(card.element, older ?? null);
+  tick(card.element);
+  guard();
+  count();
+}
+
+/** A settled card stays a while with how it ended, then goes. */
+function changed(card) {
+  if (card.isOver) card.leaving ??= setTimeout(() => drop(card), LINGER);
+  guard();
+  count();
+}
+
+function drop(card) {
+  clearTimeout(card.leaving);
+  if (cards.get(card.approval.id) === card) cards.delete(card.approval.id);
+  card.element.remove();
+  guard();
+  count();
+}
+
+/** Something moved: for a moment no click counts, since it was aimed at what stood there before. */
+function guard() {
+  if (document.activeElement?.dataset.action) focused = document.activeElement;
+  for (const card of cards.values()) card.setGuarded(true);
+  clearTimeout(guardTimer);
+  guardTimer = setTimeout(() => {
+    for (const card of cards.values()) card.setGuarded(false);
+    // A disabled button loses the keyboard's focus; give it back unless the person has moved on.
+    if (focused?.isConnected && document.activeElement === document.body) focused.focus();
+    focused = null;
+  }, GUARD);
+}
+
+function count() {
+  const open = [...cards.values()].filter((card) => card.approval.state === "waiting").length;
+  by("waiting-count").textContent = String(open);
+  by("waiting-count").classList.toggle("some", open > 0);
+  by("waiting-empty").hidden = cards.size > 0;
+  document.title = open > 0 ? `(${open}) Portcullis` : "Portcullis";
+}
+
+function showPolicy(policy) {
+  by("policy").dataset.version = policy.version;
+  by("policy-version").textContent = policy.version.replace(/^sha256:/, "").slice(0, 12);
+  by("policy-version").title = policy.version;
+  by("policy-loaded").textContent = `in force since ${clockTime(policy.loaded_at)}`;
+  by("policy-files").replaceChildren(...policy.files.map((file) => el("li", "", visible(file))));
+  notice(policy.error ? `The last policy reload was refused; the policy before it stays in force.\n${policy.error}` : "");
+}
+
+function notice(text) {
+  by("notice").hidden = text === "";
+  by("notice").replaceChildren(visible(text, { lines: true }));
+}

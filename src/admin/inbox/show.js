@@ -1,0 +1,167 @@
+// What agents sent, made into text that shows everything and does nothing. Only textContent is ever set.
+
+import { numberText } from "./api.js";
+
+// Control, format, bidi and other invisible characters, spaces that are not the space, and halves of characters.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
+const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+const LONG_TEXT = 20_000;
+const LONG_LIST = 200;
+
+/** An element with a class, attributes and children (strings become text). */
+export function el(tag, className, ...children) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return element;
+}
+
+/**
+ * The text with every character that a person cannot see written out as its code point, set apart from text that merely
+ * looks so. With `lines`, line breaks and tabs stay what they are.
+ */
+export function visible(text, { lines = false } = {}) {
+  const shown = document.createDocumentFragment();
+  let from = 0;
+  for (const match of text.matchAll(UNSEEN)) {
+    const char = match[0];
+    if (lines && (char === "\n" || char === "\t")) continue;
+    const code = char.codePointAt(0).toString(16);
+    const escape = el("span", "unseen-char", SHORT[char] ?? `\\u{${code}}`);
+    escape.title = `invisible character U+${code.toUpperCase().padStart(4, "0")}`;
+    shown.append(text.slice(from, match.index), escape);
+    from = match.index + char.length;
+  }
+  shown.append(text.slice(from));
+  return shown;
+}
+
+/** Text in the page's monospace face. */
+export const code = (text, className = "") => el("code", className, visible(text));
+
+/** Sets an element's only content to text from outside. */
+export function setText(element, text) {
+  element.replaceChildren(visible(text));
+}
+
+/** Arguments as a tree; `redacted` are the JSON pointers of what the gateway hid. */
+export function argumentTree(value, redacted = []) {
+  if (isEmpty(value)) return el("p", "hint", "None.");
+  const tree = node(value, "", new Set(redacted));
+  if (redacted.length === 0) return tree;
+  return el("div", "", tree, el("p", "hint", `Hidden as secret: ${redacted.length}. The call itself is unchanged.`));
+}
+
+const isEmpty = (value) =>
+  value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0);
+
+function node(value, pointer, redacted) {
+  if (redacted.has(pointer)) return el("span", "redacted", "hidden");
+  const number = numberText(value);
+  if (number !== undefined) return el("span", "value number", number);
+  if (typeof value === "string") return textNode(value);
+  if (value === null || typeof value === "boolean") return el("span", "value word", String(value));
+  const isArray = Array.isArray(value);
+  const entries = Object.entries(value);
+  if (entries.length === 0) return el("span", "value", isArray ? "[ ]" : "{ }");
+  const list = el("ul", "tree");
+  const add = (from, to) => {
+    for (const [key, child] of entries.slice(from, to)) {
+      const place = `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+      const name = isArray ? el("span", "index", key) : el("span", "key", visible(key));
+      list.append(el("li", "", name, node(child, place, redacted)));
+    }
+  };
+  add(0, LONG_LIST);
+  if (entries.length > LONG_LIST) {
+    list.append(el("li", "", more(`${entries.length - LONG_LIST} more entries are not shown`, (item) => {
+      item.parentElement.remove();
+      add(LONG_LIST, entries.length);
+    })));
+  }
+  return list;
+}
+
+function textNode(text) {
+  const lines = text.split("\n").length;
+  if (lines === 1 && text.length <= 160) return el("span", "value text", "“", visible(text), "”");
+  const block = el("pre", "block", visible(text.slice(0, LONG_TEXT), { lines: true }));
+  block.tabIndex = 0;
+  const size = `${lines} ${lines === 1 ? "line" : "lines"}, ${[...text].length} characters`;
+  const shown = el("div", "long", el("span", "size", size), block);
+  if (text.length > LONG_TEXT) {
+    shown.append(more(`${text.length - LONG_TEXT} more characters are not shown`, (item) => {
+      block.append(visible(text.slice(LONG_TEXT), { lines: true }));
+      item.remove();
+    }));
+  }
+  return shown;
+}
+
+function more(sentence, reveal) {
+  const button = el("button", "quiet", "Show all");
+  button.type = "button";
+  const item = el("p", "more", el("strong", "", sentence), " ", button);
+  button.addEventListener("click", () => reveal(item));
+  return item;
+}
+
+/** One line for each thing a call would touch. */
+export function facetList(facets) {
+  if (facets.length === 0) return [el("li", "hint", "Nothing that the gateway knows of.")];
+  return facets.map((facet) => {
+    const item = el("li", `facet ${facet.kind}`, facetHead(facet));
+    for (const floor of facet.floors) {
+      item.append(el("p", "floor", visible(floor.detail || floor.why.replaceAll("_", " "))));
+    }
+    if (facet.matches.length > 0) item.append(el("p", "matches", ...facet.matches.flatMap(ruleMatch)));
+    return item;
+  });
+}
+
+function facetHead(facet) {
+  switch (facet.kind) {
+    case "path": {
+      const access = facet.access ?? "any";
+      const head = el("div", "facet-head", el("span", `badge access ${access}`, facet.access ?? "unknown access"),
+        code(facet.lexical, "path"));
+      const isElsewhere = facet.physical && facet.physical !== facet.lexical;
+      return el("div", "", head,
+        isElsewhere ? el("p", "resolves", "resolves to ", code(facet.physical, "path")) : null,
+        facet.command ? el("p", "hint", "named by ", code(facet.command)) : null);
+    }
+    case "command":
+      return el("div", "facet-head", el("span", "badge access", "command"), code(facet.words.join(" ")));
+    case "url":
+      return el("div", "facet-head", el("span", "badge access", "url"), code(facet.url));
+    case "method":
+      return el("div", "facet-head", el("span", "badge access", "method"), code(facet.method));
+    case "bare":
+      return el("div", "facet-head", el("span", "badge access", "tool"), "the call itself");
+    default:
+      return el("div", "facet-head", el("span", "badge access", visible(facet.kind)), code(JSON.stringify(facet)));
+  }
+}
+
+function ruleMatch(match) {
+  const place = match.file ? ` (${match.file}${match.line ? `:${match.line}` : ""})` : "";
+  return [el("span", `badge verdict ${match.verdict}`, match.verdict), el("span", "rule", visible(match.rule + place))];
+}
+
+/** The sentences behind a verdict, and the names that gave it. */
+export function why(call) {
+  const lines = call.reasons.map((reason) => el("p", "reason", visible(reason)));
+  if (lines.length === 0) lines.push(el("p", "reason", sentence(call.decided_by, call.group)));
+  const names = call.decided_by.map((name) => code(name, "name"));
+  if (names.length > 0) lines.push(el("p", "decided-by", "Decided by ", ...names));
+  return lines;
+}
+
+function sentence(names, group) {
+  if (names.some((name) => name.startsWith("otherwise:"))) {
+    return visible(`No rule of the group “${group}” covers this, so it asks.`);
+  }
+  if (names.some((name) => name.startsWith("floor:"))) return "The call looks unusual; see above.";
+  return "A rule asks for a decision; it gives no reason.";
+}

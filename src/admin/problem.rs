@@ -1,0 +1,164 @@
+//! Errors as RFC 9457 problem details: one type, one table from store and state machine to status.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+use crate::approval::Refused;
+use crate::store::StoreError;
+
+/// A refusal as the outside reads it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Problem {
+    /// A stable word for programs, as a URN.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The status in words.
+    title: &'static str,
+    #[serde(serialize_with = "as_number")]
+    status: StatusCode,
+    /// What is wrong with this request, and what to do.
+    detail: String,
+    /// Where the approval stands now, if that is why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<String>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Self { kind, title, status, detail: detail.into(), state: None }
+    }
+
+    /// 400: the request does not say what it has to.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "urn:portcullis:bad-request", detail)
+    }
+
+    /// 401: no credential, or one that is no good.
+    pub fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "urn:portcullis:unauthorized", detail)
+    }
+
+    /// 403: known, but not allowed to.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "urn:portcullis:forbidden", detail)
+    }
+
+    /// 404: unknown, or not visible to this approver; the two are never told apart.
+    pub fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "urn:portcullis:not-found", "there is nothing of that name that you can see")
+    }
+
+    /// 413: too long a body.
+    pub fn too_large(limit: usize) -> Self {
+        let detail = format!("the body is longer than {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "urn:portcullis:too-large", detail)
+    }
+
+    /// 415: a body of another type than JSON.
+    pub fn not_json() -> Self {
+        let detail = "send the body as JSON, with the header `Content-Type: application/json`";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "urn:portcullis:not-json", detail)
+    }
+
+    /// 421: a `Host` that is not ours.
+    pub fn misdirected(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::MISDIRECTED_REQUEST, "urn:portcullis:misdirected", detail)
+    }
+
+    /// 422: a policy that does not load.
+    pub fn invalid_policy(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "urn:portcullis:invalid-policy", detail)
+    }
+
+    /// 408: the client stopped in the middle of its request.
+    pub fn too_slow() -> Self {
+        let detail = "the request did not arrive in time";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "urn:portcullis:too-slow", detail)
+    }
+
+    /// 503: the gateway cannot do it now.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "urn:portcullis:unavailable", detail)
+    }
+
+    fn with_state<T: Serialize>(mut self, state: T) -> Self {
+        self.state = Some(word(state));
+        self
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let (refused, held) = match error {
+            StoreError::NotFound => return Self::not_found(),
+            StoreError::Unavailable(why) => {
+                tracing::error!(%why, "the store does not work");
+                return Self::unavailable("the store does not work; see the gateway's log and /readyz");
+            }
+            StoreError::Refused(refused, held) => (refused, held),
+        };
+        let problem = match refused {
+            Refused::Decided => Self::new(
+                StatusCode::CONFLICT,
+                "urn:portcullis:decided",
+                "this call was decided otherwise before you; nothing has changed",
+            ),
+            Refused::NotNow => Self::new(
+                StatusCode::CONFLICT,
+                "urn:portcullis:not-now",
+                "this call is not in a state for that; nothing has changed",
+            ),
+            Refused::Ended => Self::new(
+                StatusCode::GONE,
+                "urn:portcullis:ended",
+                "this call has ended before you decided; nothing runs because of you",
+            ),
+            Refused::Digest => Self::new(
+                StatusCode::PRECONDITION_FAILED,
+                "urn:portcullis:another-digest",
+                "this call is no longer what you were shown; fetch the approval again and look at what changed",
+            ),
+            Refused::NotYours(why) => Self::forbidden(why),
+            Refused::ReasonRequired => Self::bad_request("a rejection of this call needs a `note` that says why"),
+        };
+        problem.with_state(held.approval.state)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"portcullis\""));
+        }
+        response
+    }
+}
+
+/// The answer to a path that does not exist.
+pub async fn not_found() -> Problem {
+    Problem::not_found()
+}
+
+/// The answer to a method that a path does not have.
+pub async fn method_not_allowed() -> Problem {
+    let detail = "this path does not know that method; see /api/v1/openapi.json";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "urn:portcullis:method-not-allowed", detail)
+}
+
+/// The word by which a plain enum goes in JSON.
+pub fn word<T: Serialize>(value: T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+fn as_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
+}
