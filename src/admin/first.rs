@@ -66,9 +66,9 @@ fn create(folder: &Path, file: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     fs::create_dir_all(folder)?;
-    let draft = folder.join(random_id(".approver", 12));
+    let draft = folder.join(random_id(".approver-", 12));
     let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-    writeln!(out, "{}", random_id("pc_approver", 32))?;
+    writeln!(out, "{}", random_id("pc_approver_", 32))?;
     out.sync_all()?;
     let linked = fs::hard_link(&draft, file);
     fs::remove_file(&draft)?;

@@ -31,7 +31,7 @@ const SESSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 /// # Errors
 /// The store does not work.
 pub async fn login_link(store: &Store, now: Timestamp, approver: &str, base: &str) -> Result<String, StoreError> {
-    let token = random_id("pc_login", 32);
+    let token = random_id("pc_login_", 32);
     store.put(&link_key(&token), approver, Some(now.after(LINK_LIFE))).await?;
     Ok(format!("{}/#login={token}", base.trim_end_matches('/')))
 }
@@ -73,7 +73,7 @@ pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) ->
             })?;
             (approver, None)
         }
-        None if token.starts_with("pc_login") => {
+        None if token.starts_with("pc_login_") => {
             return Err(Problem::unauthorized(
                 "this login link was used already or is too old; print a new one, or paste your token",
             ));
@@ -87,7 +87,7 @@ pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) ->
     };
     let latest = now.after(SESSION_LIFE);
     let expires = expires.map_or(latest, |expires| expires.min(latest));
-    let cookie = random_id("pc_session", 32);
+    let cookie = random_id("pc_session_", 32);
     let session = Session { approver: approver.config.name.clone(), tokens: tokens_of(&approver) };
     let value = serde_json::to_string(&session).map_err(|error| Problem::unavailable(error.to_string()))?;
     admin.gate.store().put(&session_key(&cookie), &value, Some(expires)).await?;

@@ -55,6 +55,10 @@ export class Card {
       notice.hidden = false;
       notice.textContent = "This request has changed since it was shown. Look again before you decide.";
     }
+    if (before?.state === "waiting" && approval.state !== "waiting") {
+      this.details.open = false;
+      this.slot("changed").hidden = true;
+    }
     this.element.dataset.state = approval.state;
     this.element.dataset.severity = approval.severity;
     this.renderHead();

@@ -25,7 +25,7 @@ async function start() {
   });
   by("logout").addEventListener("click", async () => {
     await post("logout").catch(() => {});
-    showLogin("You are signed out.");
+    showLogin("");
   });
   setInterval(tick, 1000);
   const link = /^#login=(.+)$/.exec(location.hash);
@@ -118,7 +118,7 @@ async function load() {
     get("policy"),
   ]);
   const there = new Set();
-  for (const approval of [...waiting, ...approved.filter((one) => one.call.outcome === null)].reverse()) {
+  for (const approval of [...waiting, ...approved.filter((one) => one.call.outcome === null)]) {
     there.add(approval.id);
     takeApproval(approval, { quietly: true });
   }

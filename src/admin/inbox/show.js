@@ -50,14 +50,17 @@ export function argumentTree(value, redacted = []) {
   if (isEmpty(value)) return el("p", "hint", "None.");
   const tree = node(value, "", new Set(redacted));
   if (redacted.length === 0) return tree;
-  return el("div", "", tree, el("p", "hint", `Hidden as secret: ${redacted.length}. The call itself is unchanged.`));
+  return el("div", "", tree, el("p", "hint", "Secrets are hidden here; the call itself is unchanged."));
 }
 
 const isEmpty = (value) =>
   value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0);
 
 function node(value, pointer, redacted) {
-  if (redacted.has(pointer)) return el("span", "redacted", "hidden");
+  // Only a part of a text may be hidden: what is left is shown all the same.
+  if (redacted.has(pointer)) {
+    return el("span", "", el("span", "redacted", "secret hidden"), " ", node(value, pointer, new Set()));
+  }
   const number = numberText(value);
   if (number !== undefined) return el("span", "value number", number);
   if (typeof value === "string") return textNode(value);
@@ -115,7 +118,7 @@ export function facetList(facets) {
     for (const floor of facet.floors) {
       item.append(el("p", "floor", visible(floor.detail || floor.why.replaceAll("_", " "))));
     }
-    if (facet.matches.length > 0) item.append(el("p", "matches", ...facet.matches.flatMap(ruleMatch)));
+    if (facet.matches.length > 0) item.append(el("p", "matches", ...facet.matches.map(ruleMatch)));
     return item;
   });
 }
@@ -146,7 +149,7 @@ function facetHead(facet) {
 
 function ruleMatch(match) {
   const place = match.file ? ` (${match.file}${match.line ? `:${match.line}` : ""})` : "";
-  return [el("span", `badge verdict ${match.verdict}`, match.verdict), el("span", "rule", visible(match.rule + place))];
+  return el("span", "rule", el("span", `badge ${match.verdict}`, match.verdict), " ", visible(match.rule + place));
 }
 
 /** The sentences behind a verdict, and the names that gave it. */
