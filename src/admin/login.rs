@@ -68,9 +68,8 @@ pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) ->
     let now = admin.clock.now();
     let (approver, expires) = match admin.gate.store().take(&link_key(token)).await? {
         Some(name) => {
-            let approver = named(&admin, &name).ok_or_else(|| {
-                Problem::unauthorized("the approver this link was made for is no longer configured")
-            })?;
+            let approver = named(&admin, &name)
+                .ok_or_else(|| Problem::unauthorized("the approver this link was made for is no longer configured"))?;
             (approver, None)
         }
         None if token.starts_with("pc_login_") => {
@@ -81,7 +80,8 @@ pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) ->
         None => {
             let approver = admin.approver(token)?;
             let hash = TokenHash::of(token);
-            let expires = approver.config.tokens.iter().find(|known| known.hash == hash).and_then(|known| known.expires);
+            let expires =
+                approver.config.tokens.iter().find(|known| known.hash == hash).and_then(|known| known.expires);
             (approver, expires)
         }
     };

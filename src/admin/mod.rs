@@ -10,7 +10,7 @@ mod inbox;
 mod login;
 mod problem;
 
-pub use first::{First, ensure_first_approver};
+pub use first::{First, TOKEN_FILE, ensure_first_approver};
 pub use login::login_link;
 
 use std::net::SocketAddr;
@@ -98,10 +98,7 @@ pub async fn serve(
 }
 
 /// The next connection, once there is room for it.
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> std::io::Result<(TcpStream, OwnedSemaphorePermit)> {
+async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> std::io::Result<(TcpStream, OwnedSemaphorePermit)> {
     let slot = Arc::clone(slots).acquire_owned().await.map_err(std::io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     Ok((stream, slot))

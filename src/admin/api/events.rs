@@ -15,9 +15,9 @@ use serde::Serialize;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
-use super::super::{Admin, closed};
 use super::super::auth::Who;
 use super::super::problem::Problem;
+use super::super::{Admin, closed};
 use super::policy;
 use crate::gate::GateEvent;
 use crate::store::Change;

@@ -1,0 +1,194 @@
+//! `portcullis approvals`: what waits for a decision, and deciding it.
+
+pub mod text;
+mod watch;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::client::{Client, Connect, Failure, Format, print, read};
+use super::exit::Exit;
+use crate::clock::Clock;
+use crate::record::ApprovalRecord;
+
+/// See and decide held calls.
+#[derive(Subcommand, Debug)]
+pub enum Approvals {
+    /// List held calls, newest first
+    List(List),
+    /// Show one held call with all that is known of it
+    Show(One),
+    /// Show a held call and approve exactly what was shown
+    Approve(Approve),
+    /// Refuse a held call; the agent is told the note
+    Reject(Reject),
+    /// Print a line for everything that happens, until interrupted
+    Watch(Watch),
+}
+
+/// Which approvals to list.
+#[derive(Args, Debug)]
+pub struct List {
+    /// waiting, approved, rejected, expired, withdrawn, stale or consumed
+    #[arg(long, default_value = "waiting")]
+    state: String,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+/// Which part of a list to print.
+#[derive(Args, Debug)]
+pub struct PageArgs {
+    /// Only of this agent
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only of this upstream
+    #[arg(long)]
+    upstream: Option<String>,
+    /// Only received at or after this time (RFC 3339)
+    #[arg(long)]
+    since: Option<String>,
+    /// At most so many
+    #[arg(long, default_value = "50")]
+    limit: String,
+    /// Where the last page ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+impl PageArgs {
+    /// As the API's query.
+    pub fn query(&self) -> Vec<(&str, &str)> {
+        let mut query = vec![("limit", self.limit.as_str())];
+        let optional =
+            [("agent", &self.agent), ("upstream", &self.upstream), ("since", &self.since), ("cursor", &self.cursor)];
+        query.extend(optional.into_iter().filter_map(|(name, value)| value.as_deref().map(|value| (name, value))));
+        query
+    }
+}
+
+/// One page of one of the API's lists.
+#[derive(Deserialize)]
+pub struct Page<T> {
+    /// Newest first.
+    pub items: Vec<T>,
+    /// The next page's cursor.
+    pub next: Option<String>,
+}
+
+/// Which approval to show.
+#[derive(Args, Debug)]
+pub struct One {
+    /// The approval's id
+    id: String,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+/// What to approve.
+#[derive(Args, Debug)]
+pub struct Approve {
+    /// The approval's id
+    id: String,
+    /// Kept in the record
+    #[arg(long)]
+    note: Option<String>,
+    /// Approve only if the call's digest is this one
+    #[arg(long)]
+    digest: Option<String>,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+/// What to refuse, and why.
+#[derive(Args, Debug)]
+pub struct Reject {
+    /// The approval's id
+    id: String,
+    /// Why; the agent is told
+    #[arg(long)]
+    note: Option<String>,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+/// What to watch.
+#[derive(Args, Debug)]
+pub struct Watch {
+    #[command(flatten)]
+    connect: Connect,
+}
+
+impl Approvals {
+    /// Runs the command.
+    pub async fn run(self) -> Exit {
+        let done = match self {
+            Self::List(list) => list.run().await,
+            Self::Show(one) => one.run().await,
+            Self::Approve(approve) => approve.run().await,
+            Self::Reject(reject) => reject.run().await,
+            Self::Watch(watch) => watch::run(&watch.connect).await,
+        };
+        done.map_or_else(|failure| failure.report(), |()| Exit::Done)
+    }
+}
+
+impl List {
+    async fn run(self) -> Result<(), Failure> {
+        let mut query = self.page.query();
+        query.push(("state", &self.state));
+        let json = self.connect.client()?.get("approvals", &query).await?;
+        if self.connect.format == Format::Json {
+            return print(&json);
+        }
+        let page: Page<ApprovalRecord> = read(&json)?;
+        print(&text::approvals(&page.items, page.next.as_deref(), Clock::system().now()))
+    }
+}
+
+impl One {
+    async fn run(self) -> Result<(), Failure> {
+        let json = fetch(&self.connect.client()?, &self.id).await?;
+        if self.connect.format == Format::Json {
+            return print(&json);
+        }
+        print(&text::approval(&read(&json)?, Clock::system().now()))
+    }
+}
+
+impl Approve {
+    /// What is sent is the digest of what was printed, so that nobody approves what they were not shown.
+    async fn run(self) -> Result<(), Failure> {
+        let client = self.connect.client()?;
+        let shown: ApprovalRecord = read(&fetch(&client, &self.id).await?)?;
+        let human = self.connect.format == Format::Human;
+        if human {
+            print(&text::approval(&shown, Clock::system().now()))?;
+        }
+        let digest = shown.call.digest.unwrap_or_default();
+        if self.digest.is_some_and(|expected| expected != digest) {
+            return Err(Failure::Other(format!("not approved: the call's digest is {digest}, look at it again")));
+        }
+        let body = json!({"digest": digest, "note": self.note});
+        let answer = client.post(&format!("approvals/{}/approve", self.id), &body).await?;
+        if human { print(&text::decided(&read(&answer)?)) } else { print(&answer) }
+    }
+}
+
+impl Reject {
+    async fn run(self) -> Result<(), Failure> {
+        let path = format!("approvals/{}/reject", self.id);
+        let answer = self.connect.client()?.post(&path, &json!({"note": self.note})).await?;
+        if self.connect.format == Format::Json {
+            return print(&answer);
+        }
+        print(&text::decided(&read(&answer)?))
+    }
+}
+
+async fn fetch(client: &Client, id: &str) -> Result<String, Failure> {
+    client.get(&format!("approvals/{id}"), &[]).await
+}

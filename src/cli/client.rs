@@ -1,0 +1,353 @@
+//! The command line's way to a running gateway: its public API over HTTP, with an approver's token.
+
+use std::fmt;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::{Args, ValueEnum};
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client as HttpClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use url::{Host, Url};
+
+use super::exit::Exit;
+use crate::admin::TOKEN_FILE;
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::message::sse::{Decoder, Event};
+use crate::secret::Secret;
+
+/// Bytes of one answer, and of one event.
+const MAX_ANSWER: usize = 64 << 20;
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the event stream may be silent: three of the gateway's signs of life.
+const SILENCE: Duration = Duration::from_secs(30);
+/// The configuration that is looked for where none is named.
+const CONFIG_FILE: &str = "portcullis.yaml";
+
+/// Which gateway to talk to, as whom, and how to print.
+#[derive(Args, Clone, Debug)]
+pub struct Connect {
+    /// The gateway's configuration, for its address and state folder [default: portcullis.yaml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The gateway's admin side, such as http://127.0.0.1:7071
+    #[arg(long, env = "PORTCULLIS_URL")]
+    url: Option<String>,
+    /// A file with an approver's token; else PORTCULLIS_TOKEN, else approver.token in the state folder
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// For people, or for programs
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+}
+
+/// How data is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// Text that may change from version to version.
+    Human,
+    /// The API's JSON, which is stable; one object a line where there are several.
+    Json,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub enum Failure {
+    /// The configuration is invalid.
+    Config(Vec<Diagnostic>),
+    /// The gateway refused, with its own words.
+    Refused {
+        /// The HTTP status.
+        status: StatusCode,
+        /// What the gateway said.
+        detail: String,
+    },
+    /// Anything else, in plain English.
+    Other(String),
+}
+
+impl Failure {
+    /// Says why on standard error; answers the exit code.
+    pub fn report(&self) -> Exit {
+        eprintln!("error: {self}");
+        if matches!(self, Self::Config(_)) { Exit::Invalid } else { Exit::Failed }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(findings) => {
+                f.write_str("the configuration is invalid")?;
+                findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
+            }
+            Self::Refused { status, detail } => write!(f, "{detail} ({})", status.as_u16()),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// Prints a finished piece of output with a line end.
+///
+/// # Errors
+/// Whoever read it is gone.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", text.trim_end_matches('\n'))?;
+    Ok(out.flush()?)
+}
+
+/// A connection to one gateway.
+pub struct Client {
+    base: Url,
+    token: Secret,
+    http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+}
+
+/// What an error answer says.
+#[derive(Deserialize)]
+struct Problem {
+    detail: String,
+}
+
+impl Connect {
+    /// Finds the address and the token.
+    ///
+    /// # Errors
+    /// An invalid configuration, no address, no token.
+    pub fn client(&self) -> Result<Client, Failure> {
+        let found = self.config.clone().or_else(|| Some(PathBuf::from(CONFIG_FILE)).filter(|file| file.exists()));
+        let config = found.as_deref().map(config::load).transpose().map_err(Failure::Config)?;
+        let state_dir = match &config {
+            Some(config) => Some(config.state_dir.clone()),
+            None => None,
+        };
+        let own = match &config {
+            Some(config) => format!("http://{}", config.admin.address),
+            None => "http://127.0.0.1:7071".into(),
+        };
+        let base = read_url(self.url.as_deref().unwrap_or(&own))?;
+        // The token of the state folder is for the gateway of this machine: another address never gets it unasked.
+        let is_ours = self.url.is_none() || is_loopback(&base);
+        let token = self.token(state_dir.filter(|_| is_ours).as_deref())?;
+        Ok(Client { http: http_client(base.scheme() == "https")?, base, token })
+    }
+
+    fn token(&self, state_dir: Option<&Path>) -> Result<Secret, Failure> {
+        if let Some(file) = &self.token_file {
+            return read_token(file);
+        }
+        if let Ok(token) = std::env::var("PORTCULLIS_TOKEN") {
+            return Ok(Secret::new(token.trim()));
+        }
+        let file = state_dir.map(|folder| folder.join(TOKEN_FILE)).filter(|file| file.exists());
+        file.as_deref().map(read_token).unwrap_or_else(|| {
+            Err(Failure::Other("there is no approver's token; give --token-file, or set PORTCULLIS_TOKEN".into()))
+        })
+    }
+}
+
+impl Client {
+    /// Fetches `path` (below `/api/v1/`), as the gateway wrote it.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<String, Failure> {
+        self.ask(Method::GET, self.url(path, query)?, None).await
+    }
+
+    /// Posts a JSON body to `path`.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub async fn post(&self, path: &str, body: &serde_json::Value) -> Result<String, Failure> {
+        self.ask(Method::POST, self.url(path, &[])?, Some(body.to_string())).await
+    }
+
+    /// Opens the event stream.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub async fn events(&self) -> Result<Events, Failure> {
+        let response = self.send(Method::GET, self.url("events", &[])?, None).await?;
+        Ok(Events { body: response.into_body(), decoder: Decoder::new(MAX_ANSWER), ready: Vec::new().into_iter() })
+    }
+
+    fn url(&self, path: &str, query: &[(&str, &str)]) -> Result<Url, Failure> {
+        let mut url = self.base.clone();
+        let mut segments =
+            url.path_segments_mut().map_err(|()| Failure::Other(format!("{} is no web address", self.base)))?;
+        segments.pop_if_empty().extend(["api", "v1"]).extend(path.split('/'));
+        drop(segments);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Ok(url)
+    }
+
+    async fn ask(&self, method: Method, url: Url, body: Option<String>) -> Result<String, Failure> {
+        let answer = async {
+            let response = self.send(method, url, body).await?;
+            let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
+            let bytes = body.map_err(|error| Failure::Other(format!("the gateway's answer broke off: {error}")))?;
+            String::from_utf8(bytes.to_bytes().into()).map_err(|_| Failure::Other("the answer is not text".into()))
+        };
+        let late = || Failure::Other(format!("the gateway at {} does not answer in time", self.base));
+        tokio::time::timeout(TIMEOUT, answer).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn send(&self, method: Method, url: Url, body: Option<String>) -> Result<Response<Incoming>, Failure> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(url.as_str())
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token.expose()))
+            .header("x-portcullis-channel", "cli");
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request
+            .body(Full::from(body.unwrap_or_default()))
+            .map_err(|error| Failure::Other(format!("the request cannot be written: {error}")))?;
+        let response = self.http.request(request).await.map_err(|error| {
+            let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            Failure::Other(format!("no gateway answers at {}: {why}; is `portcullis serve` running?", self.base))
+        })?;
+        if response.status().is_success() { Ok(response) } else { Err(refusal(response).await) }
+    }
+}
+
+/// The event stream of a gateway.
+pub struct Events {
+    body: Incoming,
+    decoder: Decoder,
+    ready: std::vec::IntoIter<Event>,
+}
+
+impl Events {
+    /// The next event's name and JSON; none when the stream has ended.
+    ///
+    /// # Errors
+    /// The stream broke off, or has been silent for too long.
+    pub async fn next(&mut self) -> Result<Option<(String, String)>, Failure> {
+        loop {
+            for event in self.ready.by_ref() {
+                if let (Some(name), Ok(data)) = (event.event, String::from_utf8(event.data.into())) {
+                    return Ok(Some((name, data)));
+                }
+            }
+            let frame = tokio::time::timeout(SILENCE, self.body.frame())
+                .await
+                .map_err(|_| Failure::Other("the gateway has gone silent".into()))?;
+            let Some(frame) = frame else { return Ok(None) };
+            let frame = frame.map_err(|error| Failure::Other(format!("the event stream broke off: {error}")))?;
+            let chunk = frame.into_data().unwrap_or_default();
+            let events = self.decoder.push(&chunk).map_err(|error| Failure::Other(error.to_string()))?;
+            self.ready = events.into_iter();
+        }
+    }
+}
+
+/// Reads one of the API's objects.
+///
+/// # Errors
+/// It is not one that this version knows.
+pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
+    serde_json::from_str(json)
+        .map_err(|error| Failure::Other(format!("the gateway's answer is not what was expected: {error}")))
+}
+
+async fn refusal(response: Response<Incoming>) -> Failure {
+    let status = response.status();
+    let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.map(|body| body.to_bytes());
+    let detail = match body.ok().and_then(|body| serde_json::from_slice::<Problem>(&body).ok()) {
+        Some(problem) => crate::pattern::visible(&problem.detail),
+        None => status.canonical_reason().unwrap_or("refused").to_lowercase(),
+    };
+    Failure::Refused { status, detail }
+}
+
+fn read_url(text: &str) -> Result<Url, Failure> {
+    let url = Url::parse(text).map_err(|error| Failure::Other(format!("{text} is no web address: {error}")))?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        scheme => Err(Failure::Other(format!("a gateway is reached over http or https, not {scheme}"))),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+fn read_token(file: &Path) -> Result<Secret, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::Other(format!("the token in {} cannot be read: {error}", file.display())))?;
+    Ok(Secret::new(text.trim()))
+}
+
+/// The machine's trusted roots are read only where they are needed.
+fn http_client(is_https: bool) -> Result<HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>, Failure> {
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Failure::Other(error.to_string()))?;
+    let tls =
+        if is_https { tls.with_native_roots()? } else { tls.with_root_certificates(rustls::RootCertStore::empty()) };
+    let connector = HttpsConnectorBuilder::new().with_tls_config(tls.with_no_client_auth()).https_or_http();
+    Ok(HttpClient::builder(TokioExecutor::new()).build(connector.enable_http1().build()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn client(base: &str) -> Client {
+        Client { base: read_url(base).unwrap(), token: Secret::new("t"), http: http_client(false).unwrap() }
+    }
+
+    #[test]
+    fn ids_stay_inside_their_segment() {
+        let url = |base, path| client(base).url(path, &[]).unwrap().to_string();
+        assert_eq!(url("http://h:1", "approvals/apr_1"), "http://h:1/api/v1/approvals/apr_1");
+        assert_eq!(url("https://h/gate/", "me"), "https://h/gate/api/v1/me");
+        assert_eq!(url("http://h:1", "calls/a?b#c"), "http://h:1/api/v1/calls/a%3Fb%23c");
+        let query = client("http://h").url("calls", &[("agent", "a&b=c")]).unwrap();
+        assert_eq!(query.as_str(), "http://h/api/v1/calls?agent=a%26b%3Dc");
+    }
+
+    #[test]
+    fn only_http_addresses_are_spoken_to() {
+        assert!(read_url("file:///etc/passwd").is_err());
+        assert!(read_url("127.0.0.1:7071").is_err());
+        for (url, expected) in [
+            ("http://127.0.0.1:7071", true),
+            ("http://localhost", true),
+            ("http://[::1]:1", true),
+            ("http://127.0.0.1.evil.example", false),
+            ("https://gate.example", false),
+        ] {
+            assert_eq!(is_loopback(&read_url(url).unwrap()), expected, "{url}");
+        }
+    }
+}
