@@ -144,7 +144,7 @@ async fn read_body(request: Request) -> Result<Bytes, Problem> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use std::collections::BTreeSet;
 
     use super::*;
@@ -174,6 +174,20 @@ mod tests {
             found += 1;
         }
         assert!(found > 10);
+    }
+
+    #[test]
+    fn the_document_knows_every_field_of_the_shapes() {
+        let document: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
+        let example: crate::record::ApprovalRecord =
+            serde_json::from_str(include_str!("approval.example.json")).unwrap();
+        let example = serde_json::to_value(example).unwrap();
+        for (shape, object) in [("Approval", &example), ("Call", &example["call"])] {
+            let documented: BTreeSet<_> =
+                document["components"]["schemas"][shape]["properties"].as_object().unwrap().keys().collect();
+            let written: BTreeSet<_> = object.as_object().unwrap().keys().collect();
+            assert_eq!(documented, written, "{shape}");
+        }
     }
 
     #[test]

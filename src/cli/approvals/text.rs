@@ -310,35 +310,13 @@ fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>, next: Option<&
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use serde_json::{Value, json};
 
     use super::*;
 
     fn held() -> Value {
-        json!({
-            "id": "apr_1", "state": "waiting", "severity": "normal", "votes": [], "flags": ["first_use"],
-            "requirements": [{"approval": null, "approvers": [], "quorum": 1, "votes": 0}],
-            "client": {"state": "gone", "gone_since": null, "will_run": "when_attached"},
-            "expires_at": "2026-11-30T00:10:00Z", "escalated_at": null, "notified": [], "edited_from": null,
-            "grant_options": [],
-            "call": {
-                "id": "call_1", "state": "awaiting_approval", "outcome": null, "reason": null, "may_have_run": false,
-                "agent": "claude", "owner": "ana", "group": "default", "source": "interactive", "depth": "root",
-                "session": null, "upstream": "files", "tool": "write_file", "method": "tools/call",
-                "label": "write_file docs/a.md (1 byte)", "redacted": [], "verdict": "ask",
-                "arguments": {"content": "a\u{202e}b\u{1b}[2K", "path": "docs/a.md", "size": 9_007_199_254_740_993_u64},
-                "facets": [{
-                    "kind": "path", "access": "write", "pointer": "/path", "lexical": "/w/docs/a.md",
-                    "physical": "/w/other/a.md", "command": null, "floors": [{"why": "hard_link"}],
-                    "matches": [{"rule": "docs", "verdict": "ask", "file": "base.yaml", "line": 12}], "verdict": "ask",
-                }],
-                "decided_by": ["docs"], "reasons": ["Writes are looked at."], "grant": null, "shadow_verdict": null,
-                "policy": null, "digest": "sha256:d", "attach_key": null, "created_at": "2026-11-30T00:00:00Z",
-                "released_at": null, "ended_at": null, "waited_ms": null, "ran_ms": null, "tool_error": null,
-                "approval": "apr_1",
-            },
-        })
+        serde_json::from_str(include_str!("../../admin/api/approval.example.json")).unwrap()
     }
 
     fn now() -> Timestamp {
