@@ -134,7 +134,10 @@ impl Connect {
     pub fn client(&self) -> Result<Client, Failure> {
         let found = self.config.clone().or_else(|| Some(PathBuf::from(CONFIG_FILE)).filter(|file| file.exists()));
         let config = found.as_deref().map(config::load).transpose().map_err(Failure::Config)?;
-        let state_dir = config.as_ref().map(|config| config.state_dir.clone());
+        let state_dir = match &config {
+            Some(config) => Some(config.state_dir.clone()),
+            None => config::default_state_dir(&|name| std::env::var(name).ok()),
+        };
         let own = match &config {
             Some(config) => format!("http://{}", config.admin.address),
             None => "http://127.0.0.1:7071".into(),

@@ -47,6 +47,7 @@ fn table() -> Vec<(&'static str, &'static str, MethodRouter<Arc<Admin>>)> {
         ("get", "/api/v1/calls/{id}", get(calls::show)),
         ("post", "/api/v1/calls/{id}/cancel", post(calls::cancel)),
         ("get", "/api/v1/policy", get(policy::show)),
+        ("post", "/api/v1/policy/explain", post(policy::explain)),
         ("post", "/api/v1/policy/reload", post(policy::reload)),
         ("get", "/api/v1/events", get(events::events)),
         ("get", "/api/v1/me", get(login::me)),

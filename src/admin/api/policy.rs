@@ -1,16 +1,22 @@
 //! The policy in force: shown, asked, loaded again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
+use super::{MAX_BODY, read_body};
 use crate::clock::Timestamp;
 use crate::gate::InForce;
+use crate::message::Limits;
+use crate::policy::{self, Executor, Rule};
+use crate::record::Verdict;
 
 /// The policy, as the API shows it.
 #[derive(Serialize)]
@@ -18,7 +24,19 @@ pub struct PolicyRecord {
     version: String,
     loaded_at: Timestamp,
     files: Vec<String>,
+    /// Why the last reload was refused, if it was.
     error: Option<String>,
+    groups: Vec<String>,
+    rules: Vec<RuleRecord>,
+}
+
+#[derive(Serialize)]
+struct RuleRecord {
+    name: String,
+    file: Option<String>,
+    line: Option<usize>,
+    verdict: Verdict,
+    guardrail: bool,
 }
 
 /// `GET policy`.
@@ -38,16 +56,44 @@ pub async fn reload(State(admin): State<Arc<Admin>>, who: Who) -> Result<Json<Po
     }
 }
 
+/// `POST policy/explain`: judges a call that nobody makes.
+pub async fn explain(State(admin): State<Arc<Admin>>, _: Who, request: Request) -> Result<Json<Value>, Problem> {
+    let body = read_body(request).await?;
+    let question = String::from_utf8(body.into()).map_err(|_| Problem::bad_request("the body is not UTF-8"))?;
+    // Finding roots and walking below recursive facets asks the file system, which may be slow.
+    let answering = tokio::task::spawn_blocking(move || {
+        let upstreams = admin.gate.config().upstreams.clone();
+        let executors: BTreeMap<String, Executor> =
+            upstreams.into_iter().map(|(id, config)| (id, Executor::new(config))).collect();
+        let limits = Limits { max_bytes: MAX_BODY, ..Limits::default() };
+        policy::explain(&admin.gate.policy().policy, &admin.gate.directory(), &executors, &question, limits)
+    });
+    answering.await.map(Json).map_err(|_| Problem::unavailable("the question could not be answered"))
+}
+
 /// The policy in force now.
 pub fn in_force(admin: &Admin) -> PolicyRecord {
     record(admin.gate.policy())
 }
 
 fn record(in_force: InForce) -> PolicyRecord {
+    let InForce { policy, loaded_at, files, error } = in_force;
     PolicyRecord {
-        version: in_force.policy.version.clone(),
-        loaded_at: in_force.loaded_at,
-        files: in_force.files,
-        error: in_force.error,
+        version: policy.version.clone(),
+        loaded_at,
+        files,
+        error,
+        groups: policy.groups().map(str::to_owned).collect(),
+        rules: policy.rules().iter().map(|rule| rule_record(rule)).collect(),
+    }
+}
+
+fn rule_record(rule: &Rule) -> RuleRecord {
+    RuleRecord {
+        name: rule.label.clone(),
+        file: rule.file.clone(),
+        line: rule.line,
+        verdict: rule.verdict,
+        guardrail: rule.guardrail,
     }
 }
