@@ -35,6 +35,21 @@ pub struct Diagnostic {
     pub snippet: Option<String>,
 }
 
+impl Diagnostic {
+    /// An error about a file as a whole.
+    pub fn whole(file: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            file: file.into(),
+            line: 0,
+            column: 0,
+            message: message.into(),
+            help: None,
+            snippet: None,
+        }
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self.severity {

@@ -9,7 +9,7 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use self::sqlite::Database;
 
@@ -177,6 +177,12 @@ impl Store {
     /// when any process changes it (within 200 ms for another process): nothing between is missed.
     pub fn watch(&self, call_or_approval: &str) -> watch::Receiver<Option<Arc<Held>>> {
         self.database.watch(call_or_approval)
+    }
+
+    /// Calls that ended by this store's own doing: time passed, or the process that ran them died. Whoever takes the
+    /// receiver (once) writes their ends down; each is told to one process only.
+    pub fn settled(&self) -> Option<mpsc::UnboundedReceiver<Held>> {
+        self.database.settled()
     }
 
     /// Every change of every held call, from this and other processes.

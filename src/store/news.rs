@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use super::Change;
 use crate::approval::Held;
@@ -17,11 +17,19 @@ type Watched = watch::Sender<Option<Arc<Held>>>;
 pub(super) struct News {
     all: broadcast::Sender<Change>,
     each: Mutex<HashMap<String, Watched>>,
+    settled: mpsc::UnboundedSender<Held>,
+    to_count: Mutex<Option<mpsc::UnboundedReceiver<Held>>>,
 }
 
 impl News {
     pub(super) fn new() -> Self {
-        Self { all: broadcast::Sender::new(BACKLOG), each: Mutex::default() }
+        let (settled, to_count) = mpsc::unbounded_channel();
+        Self {
+            all: broadcast::Sender::new(BACKLOG),
+            each: Mutex::default(),
+            settled,
+            to_count: Mutex::new(Some(to_count)),
+        }
     }
 
     pub(super) fn all(&self) -> broadcast::Receiver<Change> {
@@ -30,6 +38,17 @@ impl News {
 
     pub(super) fn watch(&self, id: &str) -> watch::Receiver<Option<Arc<Held>>> {
         self.each().entry(id.to_owned()).or_insert_with(|| watch::Sender::new(None)).subscribe()
+    }
+
+    /// A call that the thread itself ended.
+    pub(super) fn settled(&self, held: Held) {
+        // Without a reader nobody counts.
+        let _ = self.settled.send(held);
+    }
+
+    /// What the thread itself ended, to the first who asks.
+    pub(super) fn to_count(&self) -> Option<mpsc::UnboundedReceiver<Held>> {
+        self.to_count.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// A change, to everyone.

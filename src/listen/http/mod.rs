@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use super::{era, strict};
 use crate::clock::Clock;
-use crate::gate::{Gate, Session};
+use crate::gate::{Gate, Life, Session};
 use crate::identity::{self, Agent};
 use crate::message::{Kind, Limits, Message};
 use answer::PACE;
@@ -239,7 +239,7 @@ impl Client<'_> {
     }
 
     async fn initialize(&self, message: Message) -> Result<Response, Refused> {
-        let begun = self.gate.initialize(Arc::clone(&self.agent), self.upstream, message).await;
+        let begun = self.gate.initialize(Arc::clone(&self.agent), self.upstream, message, Life::Stored).await;
         let (session, reply) = begun.map_err(Refused::ByGate)?;
         let mut response = answer::finished(reply, self.accept());
         if let Some(id) = session.id().and_then(|id| HeaderValue::from_str(id).ok()) {

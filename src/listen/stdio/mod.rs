@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::{closed, era, strict};
-use crate::gate::{CHANNEL, Exchange, Gate, Reply, Session, ToClient};
+use crate::gate::{CHANNEL, Exchange, Gate, Life, Reply, Session, ToClient};
 use crate::identity::Agent;
 use crate::message::{Kind, Limits, Message, compose};
 use lines::{Line, Lines};
@@ -154,10 +154,11 @@ impl Client<'_> {
     }
 
     async fn initialize(&mut self, message: Message) {
-        let (session, reply) = match self.gate.initialize(Arc::clone(&self.agent), self.upstream, message).await {
-            Ok(begun) => begun,
-            Err(reply) => return self.say(reply.bytes).await,
-        };
+        let (session, reply) =
+            match self.gate.initialize(Arc::clone(&self.agent), self.upstream, message, Life::Process).await {
+                Ok(begun) => begun,
+                Err(reply) => return self.say(reply.bytes).await,
+            };
         self.say(reply.bytes).await;
         let (mut messages, out, mut closing) = (session.listen(), self.out.clone(), self.closing.subscribe());
         self.session = Some(session);

@@ -1,5 +1,7 @@
 //! The table of held calls. Everything here runs inside a transaction of the writer.
 
+use std::cell::RefCell;
+
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, named_params, params, params_from_iter};
 use serde::Serialize;
@@ -21,6 +23,8 @@ pub(in crate::store) struct Tables<'a> {
     pub(super) conn: &'a Connection,
     pub(super) now: Timestamp,
     pub(super) process: &'a str,
+    /// Calls that ended although nobody asked: by time, or with their process.
+    pub(super) settled: &'a RefCell<Vec<Held>>,
 }
 
 impl Tables<'_> {
@@ -276,7 +280,16 @@ impl Tables<'_> {
     /// others from getting theirs.
     fn settle(&self, id: &str, events: &[Event]) -> Result<(), StoreError> {
         for event in events {
-            let Err(error) = self.apply(id, event.clone()) else { continue };
+            let was_open = self.get(id)?.call().outcome.is_none();
+            let error = match self.apply(id, event.clone()) {
+                Ok(held) => {
+                    if was_open && held.call().outcome.is_some() {
+                        self.settled.borrow_mut().push(held);
+                    }
+                    continue;
+                }
+                Err(error) => error,
+            };
             tracing::warn!(call = id, %error, "a held call could not be brought up to date");
             self.conn
                 .prepare_cached(

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use self::held::Tables;
 use self::job::{Ask, Job};
@@ -109,6 +109,10 @@ impl Database {
         // If the thread is gone, so are its changes: the receiver then just never moves.
         let _ = self.messages.send(Message::Refresh(id.to_owned()));
         receiver
+    }
+
+    pub(super) fn settled(&self) -> Option<mpsc::UnboundedReceiver<Held>> {
+        self.news.to_count()
     }
 
     pub(super) fn changes(&self) -> broadcast::Receiver<Change> {

@@ -1,5 +1,6 @@
 //! The thread: takes what is queued, does it in one transaction, tells, publishes; and looks around now and then.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,6 +11,7 @@ use rusqlite::Connection;
 use super::held::Tables;
 use super::job::{Detach, Job};
 use super::{Message, schema};
+use crate::approval::Held;
 use crate::clock::{Clock, Timestamp};
 use crate::process::{self, Alive};
 use crate::store::StoreError;
@@ -43,6 +45,7 @@ pub(super) struct Writer {
     others: i64,
     sweep_at: Instant,
     prune_at: Instant,
+    settled: RefCell<Vec<Held>>,
     alive: Alive,
 }
 
@@ -60,9 +63,9 @@ impl Writer {
         let conn = schema::open(state_dir, busy)?;
         let now = Instant::now();
         let state_dir = state_dir.to_owned();
-        let (seen, others) = (0, 0);
+        let (seen, others, settled) = (0, 0, RefCell::default());
         let mut writer =
-            Self { conn, queue, news, clock, state_dir, seen, others, sweep_at: now, prune_at: now, alive };
+            Self { conn, queue, news, clock, state_dir, seen, others, sweep_at: now, prune_at: now, settled, alive };
         writer.sweep()?;
         writer.tick()?;
         writer.seen = writer.tables().rev()?;
@@ -102,7 +105,7 @@ impl Writer {
     }
 
     fn tables(&self) -> Tables<'_> {
-        Tables { conn: &self.conn, now: self.clock.now(), process: self.alive.id() }
+        Tables { conn: &self.conn, now: self.clock.now(), process: self.alive.id(), settled: &self.settled }
     }
 
     /// What is to be done although nobody asked. If it fails, the next look tries again; votes and claims check the
@@ -151,7 +154,12 @@ impl Writer {
     fn transaction(&mut self, work: impl FnOnce(&Tables<'_>) -> Result<(), StoreError>) -> Result<(), StoreError> {
         self.conn.execute_batch("BEGIN IMMEDIATE")?;
         let done = work(&self.tables());
-        self.end(done)
+        let ended = self.end(done);
+        let settled = self.settled.take();
+        if ended.is_ok() {
+            settled.into_iter().for_each(|held| self.news.settled(held));
+        }
+        ended
     }
 
     /// Commits, or rolls back what failed or could not be committed.

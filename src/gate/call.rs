@@ -1,0 +1,486 @@
+//! The life of one request: passed, refused, run, or held.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::{mpsc, watch};
+
+use super::judged::{Judged, Target, arguments, canonical_paths, judged};
+use super::link::{Era, Fault, UpstreamError};
+use super::reply::{self, Retry};
+use super::route::{Forwarded, interim_channel};
+use super::session::{Reply, Session, ToClient};
+use super::{Permit, headers, hold, shown};
+use crate::config::OnDisconnect;
+use crate::message::json::Kind;
+use crate::message::{Message, Span, compose};
+use crate::policy::passes;
+use crate::record::{CallRecord, CallState, Rejection, Verdict};
+
+/// The client of one request, as the pipeline sees it.
+pub struct Client {
+    /// The raw id it waits under.
+    pub id: String,
+    /// The raw progress token it sent.
+    pub token: Option<String>,
+    tx: mpsc::Sender<ToClient>,
+    cancelled: watch::Receiver<Option<String>>,
+    absent: bool,
+}
+
+impl Client {
+    /// A client that waits on `tx` and may cancel.
+    pub fn new(
+        id: String,
+        token: Option<String>,
+        tx: mpsc::Sender<ToClient>,
+        cancelled: watch::Receiver<Option<String>>,
+    ) -> Self {
+        Self { id, token, tx, cancelled, absent: false }
+    }
+
+    /// Nobody: for a call that runs although its client is gone.
+    pub fn nobody() -> Self {
+        let (tx, cancelled) = (mpsc::channel(1).0, watch::channel(None).1);
+        Self { id: "null".to_owned(), token: None, tx, cancelled, absent: true }
+    }
+
+    /// When its stream closes; nobody never goes.
+    pub async fn gone(&self) {
+        match self.absent {
+            true => std::future::pending().await,
+            false => self.tx.closed().await,
+        }
+    }
+
+    /// When it cancels the request, with its reason.
+    pub async fn cancel(&self) -> String {
+        let mut cancelled = self.cancelled.clone();
+        let reason = cancelled.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+        match reason {
+            Some(reason) => reason,
+            // The session has ended: being gone is another matter.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether it has cancelled the request.
+    pub fn has_cancelled(&self) -> bool {
+        self.cancelled.borrow().is_some()
+    }
+
+    /// Tells it something; a client that is gone hears nothing.
+    pub async fn tell(&self, what: ToClient) {
+        let _ = self.tx.send(what).await;
+    }
+
+    /// The answer, if it is still there; a client that cancelled is owed none.
+    pub async fn answer(&self, reply: Reply) {
+        let _ = self.done(reply).await;
+    }
+
+    /// The answer, as [`Client::answer`]; whether the client was there to take it.
+    pub async fn done(&self, reply: Reply) -> bool {
+        !self.has_cancelled() && self.tx.send(ToClient::Done(reply)).await.is_ok()
+    }
+}
+
+/// A request on its way through the pipeline.
+pub struct Call {
+    /// The conversation it belongs to.
+    pub session: Arc<Session>,
+    /// The request as it came.
+    pub message: Arc<Message>,
+    /// What it is to the policy.
+    pub target: Target,
+    /// What people see.
+    pub record: CallRecord,
+    /// `Mcp-*` headers for a modern upstream.
+    pub headers: Forwarded,
+}
+
+/// How a forwarded request ended.
+pub enum Ended {
+    /// The upstream answered.
+    Answered(Message),
+    /// It, or the way to it, broke.
+    Broke(UpstreamError),
+    /// The client or an operator stopped it, or the client is gone where that means the same.
+    Stopped(String),
+}
+
+/// Serves one request of a client to its end.
+pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Vec<(String, String)>, client: Client) {
+    let forwarded = Forwarded::of(&message, sent);
+    let target = match message.method() {
+        "tools/call" => match tool(session, &message, &forwarded, &client).await {
+            Ok(target) => target,
+            Err(reply) => return client.answer(reply).await,
+        },
+        "resources/read" | "resources/subscribe" => {
+            let uri = message.params_tree().and_then(|p| p.get("uri")).and_then(|v| v.as_str());
+            match uri {
+                Some(uri) => Target::Resource { uri: uri.to_owned() },
+                None => {
+                    let reply = reply::error(&client.id, reply::INVALID_PARAMS, "`uri` must be a text", None);
+                    return client.answer(reply).await;
+                }
+            }
+        }
+        // `initialize` has its own door.
+        method if passes(method) && method != "initialize" => return pass(session, &message, forwarded, &client).await,
+        _ => Target::Method,
+    };
+    judge_and_run(session, message, target, forwarded, client).await;
+}
+
+/// The tool that is called, with its definition.
+async fn tool(
+    session: &Arc<Session>,
+    message: &Message,
+    forwarded: &Forwarded,
+    client: &Client,
+) -> Result<Target, Reply> {
+    let invalid = |what: &str| reply::error(&client.id, reply::INVALID_PARAMS, what, None);
+    let params = message.params_tree();
+    let Some(name) = params.and_then(|p| p.get("name")).and_then(|v| v.as_str()) else {
+        return Err(invalid("`name` must be a text"));
+    };
+    let unknown = || {
+        tracing::info!(upstream = session.executor.id(), agent = session.agent.config.name, "call of an unknown tool");
+        invalid(&format!("unknown tool: {}", crate::pattern::visible(name)))
+    };
+    if !is_tool_name(name) {
+        return Err(unknown());
+    }
+    match params.and_then(|p| p.get("arguments")) {
+        Some(arguments) if !matches!(arguments.kind, Kind::Object(_)) => {
+            return Err(invalid("`arguments` must be an object"));
+        }
+        _ => {}
+    }
+    match session.definition(name, message).await {
+        Ok(Some(definition)) => {
+            if session.era == Era::Modern
+                && let Err(what) = headers::check(&definition, arguments(message), &forwarded.params)
+            {
+                return Err(reply::error(&client.id, reply::HEADER_MISMATCH, &what, None));
+            }
+            Ok(Target::Tool { name: name.to_owned(), definition })
+        }
+        Ok(None) => Err(unknown()),
+        Err(error) => {
+            tracing::warn!(upstream = session.executor.id(), %error, "the upstream's tools cannot be listed");
+            Err(reply::upstream_fault(&client.id, session.executor.id(), &error))
+        }
+    }
+}
+
+/// Whether a text can be a tool's name (MCP 2025-11-25, tool names).
+fn is_tool_name(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+}
+
+fn is_true(at: Option<(Span, &str)>) -> bool {
+    at.is_some_and(|(_, raw)| raw == "true")
+}
+
+/// Forwards what needs no judgement.
+async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, client: &Client) {
+    let within = match message.method() {
+        // Stays open until its client goes.
+        "subscriptions/listen" => Duration::MAX,
+        // Blocks until the task has ended.
+        "tasks/result" => Duration::from_secs(24 * 3600),
+        _ => session.executor.config.timeout,
+    };
+    if session.gate.is_draining() {
+        let reply = reply::error(&client.id, reply::UNAVAILABLE, "the gateway is shutting down", None);
+        return client.answer(reply).await;
+    }
+    match forward(session, Permit::mint(), message, Vec::new(), headers, client, within, std::future::pending()).await {
+        Ended::Answered(answer) => {
+            if message.method() == "tools/list"
+                && let Some(result) = answer.result()
+            {
+                session.executor.tools.learn(&session.executor.config.catalogue, result);
+            }
+            client.answer(to_client(&answer, &client.id)).await;
+        }
+        Ended::Broke(error) => {
+            tracing::warn!(upstream = session.executor.id(), method = message.method(), %error, "the upstream failed");
+            client.answer(reply::upstream_fault(&client.id, session.executor.id(), &error)).await;
+        }
+        Ended::Stopped(_) => {}
+    }
+}
+
+async fn judge_and_run(
+    session: &Arc<Session>,
+    message: Arc<Message>,
+    target: Target,
+    headers: Forwarded,
+    client: Client,
+) {
+    let gate = &session.gate;
+    let started = Instant::now();
+    let policy = gate.policy().policy;
+    let judged = match judged(policy, &session.executor, &session.agent, &target, &message).await {
+        Ok(judged) => judged,
+        Err(malformed) => {
+            gate.note(
+                "call.malformed",
+                &json!({"agent": session.agent.config.name, "upstream": session.executor.id(),
+                    "method": message.method(), "tool": target.tool(), "what": malformed.to_string()}),
+            );
+            let reply = reply::error(&client.id, reply::INVALID_PARAMS, &malformed.to_string(), None);
+            return client.answer(reply).await;
+        }
+    };
+    gate.metrics.judged(&session.agent.config.group, judged.judgement.verdict, started.elapsed());
+    let record = record(session, &message, &target, &judged);
+    let call = Call { session: Arc::clone(session), message, target, record, headers };
+    if gate.is_draining() {
+        return refuse(call, client, Rejection::Draining).await;
+    }
+    match judged.judgement.verdict {
+        Verdict::Deny => {
+            let reason = judged.judgement.rejection.unwrap_or(Rejection::Policy);
+            refuse(call, client, reason).await;
+        }
+        // An identical call that still waits, or whose result was kept, is picked up and not run a second time.
+        Verdict::Allow if !gate.held.knows(call.record.attach_key.as_deref().unwrap_or_default()) => {
+            run(call, judged, client).await;
+        }
+        Verdict::Allow | Verdict::Ask => hold::hold(call, judged, client).await,
+    }
+}
+
+/// The record of a request that was just judged.
+pub fn record(session: &Session, message: &Message, target: &Target, judged: &Judged) -> CallRecord {
+    let gate = &session.gate;
+    let agent = &session.agent.config;
+    let entry = target.definition().map(|d| &d.entry);
+    let params = message.params_tree();
+    let (shown, redacted) = shown::arguments(params, entry, &gate.redaction());
+    let key = shown::attach_key(&agent.name, session.executor.id(), message.method(), params);
+    let root = session.executor.space.root().to_str();
+    let what = match target {
+        Target::Tool { name, .. } => name.clone(),
+        Target::Resource { .. } | Target::Method => message.method().to_owned(),
+    };
+    let label = shown::label(&what, &judged.touched, root, arguments(message));
+    let judgement = &judged.judgement;
+    CallRecord {
+        id: crate::secret::random_id("call", 12),
+        state: CallState::Pending,
+        outcome: None,
+        reason: None,
+        detail: None,
+        may_have_run: false,
+        agent: agent.name.clone(),
+        owner: agent.owner.clone(),
+        group: agent.group.clone(),
+        source: agent.source,
+        depth: agent.depth,
+        session: session.key().map(str::to_owned),
+        upstream: session.executor.id().to_owned(),
+        tool: target.tool().map(str::to_owned),
+        method: message.method().to_owned(),
+        label: gate.redaction().text(&label),
+        arguments: shown,
+        redacted,
+        facets: judgement.facets.iter().map(|f| f.record.clone()).collect(),
+        verdict: Some(judgement.verdict),
+        decided_by: judgement.decided_by.clone(),
+        reasons: judgement.reasons.clone(),
+        grant: None,
+        shadow_verdict: None,
+        policy: Some(judged.policy.clone()),
+        digest: Some(shown::digest(&key, target.definition().map(|d| d.digest.as_str()), judgement)),
+        attach_key: Some(key),
+        created_at: gate.clock.now(),
+        released_at: None,
+        ended_at: None,
+        waited_ms: None,
+        ran_ms: None,
+        tool_error: None,
+        approval: None,
+    }
+}
+
+/// Refuses a call before anything was sent.
+pub async fn refuse(mut call: Call, client: Client, reason: Rejection) {
+    let gate = Arc::clone(&call.session.gate);
+    call.record.state = CallState::Rejected;
+    call.record.reason = Some(reason.as_str().to_owned());
+    call.record.ended_at = Some(gate.clock.now());
+    gate.ended(&mut call.record);
+    let (text, retry) = reply::ended_text(&call.record);
+    client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
+}
+
+/// Runs a call that policy allows: a begin and an end in the audit log, nothing in the store.
+pub async fn run(mut call: Call, judged: Judged, client: Client) {
+    let gate = Arc::clone(&call.session.gate);
+    call.record.state = CallState::Running;
+    call.record.released_at = Some(gate.clock.now());
+    if let Err(what) = gate.begin(&call.record) {
+        call.record.state = CallState::Failed;
+        call.record.detail = Some(what);
+        gate.ended(&mut call.record);
+        let (text, retry) = reply::ended_text(&call.record);
+        return client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
+    }
+    let stop = gate.stoppable(&call.record.id);
+    let edits = canonical_paths(&call.session.executor, &call.message, &judged.touched);
+    let headers = headers::remade(&call, &edits);
+    let within = call.session.executor.config.timeout;
+    let ended =
+        forward(&call.session, Permit::mint(), &call.message, edits, headers, &client, within, stop.asked()).await;
+    settle(&mut call.record, &ended);
+    gate.ended(&mut call.record);
+    client.answer(answer(&call, &ended, &client.id)).await;
+}
+
+/// Writes how a forwarded call ended into its record.
+pub fn settle(record: &mut CallRecord, ended: &Ended) {
+    match ended {
+        Ended::Answered(answer) => {
+            record.state = CallState::Completed;
+            record.tool_error = (record.method == "tools/call")
+                .then(|| answer.error().is_some() || is_true(answer.at(&["result", "isError"])));
+        }
+        Ended::Broke(error) => {
+            record.state = CallState::Failed;
+            record.reason = Some(match error.fault {
+                Fault::Timeout => "timeout".to_owned(),
+                _ => "upstream".to_owned(),
+            });
+            record.detail = Some(error.to_string());
+            record.may_have_run = error.may_have_run;
+        }
+        Ended::Stopped(why) => {
+            record.state = CallState::Cancelled;
+            record.detail = Some(why.clone());
+            record.may_have_run = true;
+        }
+    }
+}
+
+/// The client's answer to a call that was forwarded.
+pub fn answer(call: &Call, ended: &Ended, id: &str) -> Reply {
+    match ended {
+        Ended::Answered(answer) => to_client(answer, id),
+        Ended::Broke(_) | Ended::Stopped(_) => {
+            let (text, retry) = reply::ended_text(&call.record);
+            let retry = if call.record.may_have_run { Retry::Never } else { retry };
+            reply::refusal(call.session.era, id, &call.record, &text, retry)
+        }
+    }
+}
+
+/// An upstream's answer under the client's own id.
+fn to_client(answer: &Message, id: &str) -> Reply {
+    let code = answer.at(&["error", "code"]).and_then(|(_, raw)| raw.parse().ok());
+    let not_found = code == Some(reply::METHOD_NOT_FOUND);
+    Reply { bytes: answer.with_id(id), status: if not_found { 404 } else { 200 } }
+}
+
+/// Forwards a request with its permit and waits for its end, passing on what comes before.
+#[expect(clippy::too_many_arguments, reason = "the one place where everything about a run meets")]
+pub async fn forward(
+    session: &Arc<Session>,
+    permit: Permit,
+    message: &Message,
+    edits: Vec<(Span, String)>,
+    headers: Forwarded,
+    client: &Client,
+    within: Duration,
+    stopped: impl Future<Output = String>,
+) -> Ended {
+    let (interim, mut before) = interim_channel();
+    let route = match session.route().await {
+        Ok(route) => route,
+        Err(error) => return Ended::Broke(error),
+    };
+    let sent = route.request(permit, message, edits.clone(), headers.clone(), Some(interim.clone())).await;
+    let (mut route, mut flight) = match sent {
+        Ok(flight) => (route, flight),
+        Err(error) => return Ended::Broke(error),
+    };
+    let deadline = tokio::time::sleep(within.min(Duration::from_secs(365 * 86_400)));
+    tokio::pin!(deadline, stopped);
+    let mut again = true;
+    let why = loop {
+        tokio::select! {
+            biased;
+            Some(bytes) = before.recv() => client.tell(ToClient::Message(bytes)).await,
+            answer = &mut flight.answer => match answer {
+                Ok(Ok(answer)) => {
+                    while let Ok(bytes) = before.try_recv() {
+                        client.tell(ToClient::Message(bytes)).await;
+                    }
+                    return Ended::Answered(answer);
+                }
+                // The upstream did not know its session any more and so ran nothing: once more, in a new one.
+                Ok(Err(error)) if error.fault == Fault::SessionGone && again => {
+                    again = false;
+                    session.lost();
+                    let reopened = match session.route().await {
+                        Ok(route) => route,
+                        Err(error) => return Ended::Broke(error),
+                    };
+                    let sent = reopened
+                        .request(Permit::mint(), message, edits.clone(), headers.clone(), Some(interim.clone()))
+                        .await;
+                    (route, flight) = match sent {
+                        Ok(flight) => (reopened, flight),
+                        Err(error) => return Ended::Broke(error),
+                    };
+                }
+                Ok(Err(error)) => return Ended::Broke(error),
+                Err(_) => return Ended::Broke(UpstreamError {
+                    fault: Fault::Died,
+                    what: "the connection ended before the answer".to_owned(),
+                    may_have_run: true,
+                }),
+            },
+            reason = client.cancel() => break reason,
+            reason = &mut stopped => break reason,
+            () = client.gone(), if cancels_when_gone(session) => break "the client closed its stream".to_owned(),
+            () = &mut deadline => {
+                route.stop(flight.id, "timed out").await;
+                return Ended::Broke(UpstreamError {
+                    fault: Fault::Timeout,
+                    what: format!("no answer within {} s", within.as_secs()),
+                    may_have_run: true,
+                });
+            }
+        }
+    };
+    route.stop(flight.id, &why).await;
+    Ended::Stopped(why)
+}
+
+/// Whether a closed stream is a cancel (2026-07-28: it must be; before: it must not).
+pub fn cancels_when_gone(session: &Session) -> bool {
+    match session.executor.config.on_disconnect {
+        OnDisconnect::Cancel => true,
+        OnDisconnect::Keep => false,
+        OnDisconnect::Auto => session.era == Era::Modern,
+    }
+}
+
+/// A progress notification of the gateway's own, for a client that sent a token. The steps are small, so that the
+/// upstream's own progress still rises when the call is released.
+pub fn progress(token: &str, step: u32, text: &str) -> Bytes {
+    let token: serde_json::Value = serde_json::from_str(token).unwrap_or_default();
+    compose::notification(
+        "notifications/progress",
+        Some(&json!({"progressToken": token, "progress": f64::from(step) / 1000.0, "message": text})),
+    )
+}

@@ -1,0 +1,363 @@
+//! What the approvers' side asks of the gate, and what the gate writes down.
+
+use std::sync::{Arc, PoisonError};
+
+use serde_json::json;
+use tokio::sync::{broadcast, watch};
+
+use super::{CallFilter, Gate, GateEvent, InForce, Setup, recent};
+use crate::approval::{Event, Held};
+use crate::config::{self, Role};
+use crate::diagnostic::Diagnostic;
+use crate::identity::Directory;
+use crate::metrics::Metrics;
+use crate::record::{ApprovalState, CallRecord, CallState, Decision, Vote};
+use crate::store::{Filter, Store, StoreError};
+
+impl Gate {
+    /// The store, for approvals.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> InForce {
+        InForce::clone(&self.policy.load())
+    }
+
+    /// Loads the configuration file (its agents, approvers and limits; listeners and upstreams need a restart) and the
+    /// policy files again; a bad file keeps the last good ones.
+    ///
+    /// # Errors
+    /// What is wrong, ready to print.
+    pub async fn reload(&self) -> Result<InForce, Vec<Diagnostic>> {
+        let (old, own_files) = (self.config(), self.own_files.clone());
+        let loading = tokio::task::spawn_blocking(move || {
+            let config = match &old.file {
+                Some(file) => config::load(file)?,
+                None => config::Config::clone(&old),
+            };
+            let loaded = crate::policy::load(&config.policy, &own_files)?;
+            Ok::<_, Vec<Diagnostic>>((config, loaded))
+        });
+        let result = match loading.await {
+            Ok(result) => result,
+            Err(_) => Err(vec![Diagnostic::whole("portcullis.yaml", "the reload was interrupted; try again")]),
+        };
+        match result {
+            Ok((config, loaded)) => {
+                for warning in &loaded.warnings {
+                    tracing::warn!("{warning}");
+                }
+                let mut directory = Directory::new(&config);
+                if config.approvers.is_empty() {
+                    // The one that the first start made.
+                    for approver in self.directory().approvers() {
+                        directory = directory.with_approver(approver.config.clone());
+                    }
+                }
+                self.setup.store(Arc::new(Setup {
+                    redaction: config.redaction(),
+                    config: Arc::new(config),
+                    directory: Arc::new(directory),
+                }));
+                let in_force = InForce::new(loaded, self.clock.now());
+                let version = in_force.policy.version.clone();
+                self.policy.store(Arc::new(in_force.clone()));
+                self.metrics.policy_reload("ok");
+                self.metrics.policy_version(&version);
+                self.note("policy.loaded", &json!({"version": version, "files": in_force.files}));
+                tracing::info!(version, "the policy was loaded");
+                let _ = self.events.send(GateEvent::Policy);
+                Ok(in_force)
+            }
+            Err(errors) => {
+                self.policy.store(Arc::new(self.policy.load().refused(&errors)));
+                self.metrics.policy_reload("error");
+                for error in &errors {
+                    tracing::error!("{error}");
+                }
+                tracing::error!("the policy was not loaded; the last good one stays in force");
+                self.note("policy.refused", &json!({"errors": errors}));
+                let _ = self.events.send(GateEvent::Policy);
+                Err(errors)
+            }
+        }
+    }
+
+    /// Recent calls, held and not held, newest first.
+    ///
+    /// # Errors
+    /// The store does not work.
+    pub async fn calls(&self, filter: CallFilter) -> Result<(Vec<CallRecord>, Option<String>), StoreError> {
+        let limit = if filter.limit == 0 { 50 } else { filter.limit.min(500) };
+        let before = filter.cursor.as_deref().and_then(cursor_parts);
+        let mut calls = self.recent.list(&filter);
+        calls.retain(|c| before.as_ref().is_none_or(|(at, id)| (c.created_at.as_millis(), &c.id) < (*at, id)));
+        let mut page = Filter {
+            agent: filter.agent.clone(),
+            upstream: filter.upstream.clone(),
+            since: filter.since,
+            groups: filter.groups.clone(),
+            limit: 500,
+            ..Filter::default()
+        };
+        // Held calls come in pages of the store; as many as could stand before the cursor are read.
+        let mut found = 0;
+        loop {
+            let (held, next) = self.store.list(page.clone()).await?;
+            for call in held.into_iter().map(|h| h.approval.call) {
+                let fits = before.as_ref().is_none_or(|(at, id)| (call.created_at.as_millis(), &call.id) < (*at, id));
+                if fits && recent::fits(&filter, &call) {
+                    found += 1;
+                    calls.push(call);
+                }
+            }
+            match next {
+                Some(cursor) if found < limit + 1 => page.cursor = Some(cursor),
+                _ => break,
+            }
+        }
+        calls.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| b.id.cmp(&a.id)));
+        let more = calls.len() > limit;
+        calls.truncate(limit);
+        let next = calls.last().filter(|_| more).map(|c| format!("{}.{}", c.created_at.as_millis(), c.id));
+        Ok((calls, next))
+    }
+
+    /// One call.
+    ///
+    /// # Errors
+    /// Not found, or the store does not work.
+    pub async fn call(&self, id: &str) -> Result<CallRecord, StoreError> {
+        match self.recent.get(id) {
+            Some(record) => Ok(CallRecord::clone(&record)),
+            None => self.store.get(id).await.map(|held| held.approval.call),
+        }
+    }
+
+    /// Stops a call, waiting or running, on behalf of an operator.
+    ///
+    /// # Errors
+    /// Not found, ended already, or the store does not work.
+    pub async fn cancel(&self, id: &str, by: &str) -> Result<CallRecord, StoreError> {
+        let why = format!("stopped by {by}");
+        if let Some(stop) = self.running.get(id) {
+            stop.send_replace(Some(why));
+            return self.call(id).await;
+        }
+        match self.apply(id, Event::Cancel { detail: Some(why) }).await {
+            Ok(held) => Ok(held.approval.call),
+            // Not held: it has ended, if there was such a call.
+            Err(StoreError::NotFound) => match self.recent.get(id) {
+                Some(record) => Ok(CallRecord::clone(&record)),
+                None => Err(StoreError::NotFound),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Votes on an approval: the one way for every channel. Checks the digest; counts and audits the decision.
+    ///
+    /// # Errors
+    /// As the state machine says.
+    pub async fn vote(&self, approval: &str, vote: Vote) -> Result<Held, StoreError> {
+        let before = self.store.get(approval).await?;
+        let sole = self
+            .directory()
+            .approvers()
+            .iter()
+            .filter(|a| a.has(Role::Approver) && a.covers(&before.call().group))
+            .count()
+            <= 1;
+        let held = self.apply(&before.call().id, Event::Vote { vote: vote.clone(), sole_approver: sole }).await?;
+        if before.approval.state == ApprovalState::Waiting && held.approval.state != ApprovalState::Waiting {
+            let waited = self.clock.now().since(held.call().created_at);
+            self.metrics.decided(vote.decision, &vote.channel, waited);
+            self.note(
+                "approval.vote",
+                &json!({"approval": held.approval.id, "call": held.call().id, "by": vote.by,
+                    "decision": vote.decision, "channel": vote.channel, "note": vote.note, "digest": vote.digest,
+                    "label": held.call().label}),
+            );
+            let word = match vote.decision {
+                Decision::Approve => "approved",
+                Decision::Reject => "rejected",
+            };
+            tracing::info!(call = held.call().id, by = vote.by, channel = vote.channel, "a call was {word}");
+        }
+        Ok(held)
+    }
+
+    /// Changes of calls that are not held, and of the policy.
+    pub fn events(&self) -> broadcast::Receiver<GateEvent> {
+        self.events.subscribe()
+    }
+
+    /// Whether calls can be forwarded: store, audit.
+    ///
+    /// # Errors
+    /// What is wrong, one line each.
+    pub async fn ready(&self) -> Result<(), Vec<String>> {
+        let mut faults = Vec::new();
+        match self.store.ready().await {
+            Ok(()) => *self.store_fault() = None,
+            Err(error) => {
+                self.store_failed(&error);
+                faults.push(format!("store: {error}"));
+            }
+        }
+        if let Err(error) = self.audit.healthy() {
+            faults.push(error.to_string());
+        }
+        if self.is_draining() {
+            faults.push("the gateway is shutting down".to_owned());
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
+    // ---- what the gate writes down -------------------------------------------------------------------------------
+
+    /// Applies an event to a held call; its end is counted and written down by the process that brought it about.
+    pub(super) async fn apply(&self, call: &str, event: Event) -> Result<Held, StoreError> {
+        let held = self.store.apply(call, event).await.inspect_err(|error| {
+            if let StoreError::Unavailable(_) = error {
+                self.store_failed(error);
+            }
+        })?;
+        if held.call().outcome.is_some() {
+            self.held_ended(&held);
+        }
+        Ok(held)
+    }
+
+    /// A held call ended by this process' doing.
+    pub(super) fn held_ended(&self, held: &Held) {
+        self.count(held.call());
+        self.note("call.end", &self.audited(held.call()));
+    }
+
+    /// A call is about to be forwarded: written before anything is sent.
+    ///
+    /// # Errors
+    /// Why nothing may be forwarded, in words for the client.
+    pub(super) fn begin(&self, record: &CallRecord) -> Result<(), String> {
+        if let Some(fault) = self.store_fault().as_deref() {
+            tracing::error!(fault, "nothing is forwarded while the store does not work");
+            return Err("the gateway's store does not work, so nothing is forwarded".to_owned());
+        }
+        self.audit.write("call.begin", &self.audited(record)).map_err(|error| {
+            tracing::error!(%error, "nothing is forwarded while the audit log cannot be written");
+            "the gateway's audit log cannot be written, so nothing is forwarded".to_owned()
+        })?;
+        if record.approval.is_none() {
+            self.recent.put(record.clone());
+        }
+        Ok(())
+    }
+
+    /// A call that is not held ended.
+    pub(super) fn ended(&self, record: &mut CallRecord) {
+        let now = self.clock.now();
+        record.ended_at = Some(now);
+        record.outcome = record.state.outcome();
+        if let Some(at) = record.released_at {
+            record.ran_ms = u64::try_from(now.since(at).as_millis()).ok();
+        }
+        self.count(record);
+        self.note("call.end", &self.audited(record));
+        self.recent.put(record.clone());
+    }
+
+    fn count(&self, record: &CallRecord) {
+        let tool = record.tool.as_deref().unwrap_or(&record.method);
+        if let Some(outcome) = record.state.outcome() {
+            self.metrics.call_ended(&record.upstream, tool, &record.group, outcome);
+        }
+        if record.state == CallState::Rejected
+            && let Some(reason) = record.reason.as_deref().and_then(rejection)
+        {
+            self.metrics.rejected(&record.group, reason);
+        }
+        if let Some(ms) = record.ran_ms {
+            self.metrics.call_took(&record.upstream, std::time::Duration::from_millis(ms));
+        }
+    }
+
+    /// Writes a line that permits nothing: a fault is remembered by the log itself and stops the next call.
+    pub(super) fn note(&self, event: &str, fields: &serde_json::Value) {
+        if let Err(error) = self.audit.write(event, fields) {
+            tracing::error!(%error, event, "an audit line was lost");
+        }
+    }
+
+    /// Writes a line about a held call.
+    pub(super) fn note_call(&self, event: &str, held: &Held) {
+        self.note(event, &self.audited(held.call()));
+    }
+
+    fn audited(&self, record: &CallRecord) -> serde_json::Value {
+        let mut fields = serde_json::to_value(record).unwrap_or_default();
+        if !self.config().audit.arguments
+            && let Some(object) = fields.as_object_mut()
+        {
+            object.remove("arguments");
+        }
+        fields
+    }
+
+    pub(super) fn store_failed(&self, error: &StoreError) {
+        tracing::error!(%error, "the store does not work");
+        *self.store_fault() = Some(error.to_string());
+    }
+
+    fn store_fault(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.store_fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a call that runs now stoppable by an operator, until the answer is dropped.
+    pub(super) fn stoppable(&self, id: &str) -> Stoppable<'_> {
+        let (tx, rx) = watch::channel(None);
+        self.running.insert(id.to_owned(), tx);
+        Stoppable { gate: self, id: id.to_owned(), asked: rx }
+    }
+}
+
+/// A running call that an operator can stop.
+pub struct Stoppable<'a> {
+    gate: &'a Gate,
+    id: String,
+    asked: watch::Receiver<Option<String>>,
+}
+
+impl Stoppable<'_> {
+    /// When somebody asks for a stop, with who it was.
+    pub async fn asked(&self) -> String {
+        let mut asked = self.asked.clone();
+        let why = asked.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        match why {
+            Some(why) => why,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Stoppable<'_> {
+    fn drop(&mut self) {
+        self.gate.running.remove(&self.id);
+    }
+}
+
+fn rejection(word: &str) -> Option<crate::record::Rejection> {
+    serde_json::from_value(json!(word)).ok()
+}
+
+fn cursor_parts(cursor: &str) -> Option<(i64, String)> {
+    let (at, id) = cursor.split_once('.')?;
+    Some((at.parse().ok()?, id.to_owned()))
+}

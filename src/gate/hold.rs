@@ -1,0 +1,239 @@
+//! Holding a call: its client waits, is handed off, comes back, or goes; a human decides meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::call::{self, Call, Client, cancels_when_gone};
+use super::judged::Judged;
+use super::release::{self, Released};
+use super::reply::{self, Retry};
+use super::session::{Reply, ToClient};
+use super::unattended::era_word;
+use crate::approval::{Event, Held, Intent, Terms};
+use crate::config::ApprovalsConfig;
+use crate::record::{
+    ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, RequirementRecord, Verdict, WillRun,
+};
+use crate::store::{Holding, StoreError};
+
+/// How often a waiting client hears that it still waits.
+const STILL_WAITING: Duration = Duration::from_secs(10);
+
+/// Holds a call that policy asks about, or picks up the identical earlier one.
+pub async fn hold(call: Call, judged: Judged, client: Client) {
+    let gate = Arc::clone(&call.session.gate);
+    let key = call.record.attach_key.clone().unwrap_or_default();
+    let holding = if judged.judgement.verdict == Verdict::Allow {
+        match gate.store.attach(&call.record.agent, &key, call.record.session.as_deref()).await {
+            Ok(None) => return call::run(call, judged, client).await,
+            Ok(Some(held)) => Ok(Holding::Attached(held)),
+            Err(error) => Err(error),
+        }
+    } else {
+        gate.store.hold(new_held(&call, &judged), gate.config().approvals.max_waiting).await
+    };
+    match holding {
+        Ok(Holding::Created(held)) => {
+            gate.note_call("call.held", &held);
+            wait(call, held, client, hold_for(&gate.config().approvals, &judged)).await;
+        }
+        Ok(Holding::Attached(held)) => {
+            gate.note_call("call.attached", &held);
+            wait(call, held, client, hold_for(&gate.config().approvals, &judged)).await;
+        }
+        Ok(Holding::Full) => call::refuse(call, client, Rejection::RateLimit).await,
+        Err(error) => unavailable(call, client, &error).await,
+    }
+}
+
+fn hold_for(configured: &ApprovalsConfig, judged: &Judged) -> Duration {
+    judged.judgement.requirement.as_ref().map_or(configured.hold_for, |needed| needed.terms(configured).hold_for)
+}
+
+/// Nothing is forwarded while the store does not work.
+async fn unavailable(mut call: Call, client: Client, error: &StoreError) {
+    let gate = Arc::clone(&call.session.gate);
+    tracing::error!(%error, "a call could not be held");
+    call.record.state = CallState::Failed;
+    call.record.reason = Some("store".to_owned());
+    call.record.detail = Some("the gateway's store does not work, so nothing is forwarded".to_owned());
+    gate.ended(&mut call.record);
+    let (text, retry) = reply::ended_text(&call.record);
+    client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
+}
+
+/// One client's wait for one held call, until it is answered or gone.
+async fn wait(mut call: Call, held: Held, client: Client, hold_for: Duration) {
+    let gate = Arc::clone(&call.session.gate);
+    let id = held.call().id.clone();
+    let mut changes = gate.store.watch(&id);
+    let mut held = Arc::new(held);
+    let hand_off = tokio::time::sleep(hold_for);
+    tokio::pin!(hand_off);
+    let mut still = interval_at(Instant::now() + STILL_WAITING, STILL_WAITING);
+    still.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut told = 0;
+    client.tell(ToClient::Held).await;
+    loop {
+        call.record = held.call().clone();
+        if call.record.state.outcome().is_some() {
+            return deliver(&call, &held, &client).await;
+        }
+        if held.approval.state == ApprovalState::Approved {
+            match release::release(&mut call, &held, &client).await {
+                Released::Ended => return,
+                Released::Changed(now) => {
+                    held = now;
+                    continue;
+                }
+                Released::Broken(error) => return unavailable(call, client, &error).await,
+            }
+        }
+        let event = tokio::select! {
+            biased;
+            now = changed(&mut changes) => {
+                match now {
+                    Some(now) => held = now,
+                    None => return unavailable(call, client, &StoreError::Unavailable("it was closed".to_owned())).await,
+                }
+                continue;
+            }
+            reason = client.cancel() => Event::Cancel { detail: Some(reason) },
+            () = client.gone() => gone(&call),
+            () = &mut hand_off => Event::Detach { handed_off: true },
+            _ = still.tick() => {
+                told += 1;
+                if let Some(token) = &client.token {
+                    client.tell(ToClient::Message(call::progress(token, told, "waiting for a human's approval"))).await;
+                }
+                continue;
+            }
+        };
+        let handed_off = event == Event::Detach { handed_off: true };
+        match gate.apply(&id, event).await {
+            Ok(now) if handed_off => {
+                let text = reply::handed_off_text(now.call());
+                let reply = reply::refusal(call.session.era, &client.id, now.call(), &text, Retry::SameCall);
+                return client.answer(reply).await;
+            }
+            // The client is gone or has cancelled: nobody is owed an answer.
+            Ok(_) => return,
+            // Decided or ended meanwhile: look again.
+            Err(StoreError::Refused(_, now)) => held = Arc::new(*now),
+            Err(error) => return unavailable(call, client, &error).await,
+        }
+    }
+}
+
+/// What a closed stream means for a call that waits.
+fn gone(call: &Call) -> Event {
+    if cancels_when_gone(&call.session) {
+        Event::Cancel { detail: Some("the client closed its stream".to_owned()) }
+    } else {
+        Event::Detach { handed_off: false }
+    }
+}
+
+/// The next state of a held call; `None` if the store is closed.
+pub async fn changed(changes: &mut watch::Receiver<Option<Arc<Held>>>) -> Option<Arc<Held>> {
+    loop {
+        changes.changed().await.ok()?;
+        if let Some(now) = changes.borrow_and_update().clone() {
+            return Some(now);
+        }
+    }
+}
+
+/// Gives the end of a held call to the client that waits for it: a kept reply once, else what became of it.
+async fn deliver(call: &Call, held: &Held, client: &Client) {
+    let gate = &call.session.gate;
+    let record = held.call();
+    let reply = match &held.kept {
+        Some(kept) => kept_reply(&client.id, kept, record.released_at.map(|at| at.to_string()).as_deref()),
+        None => {
+            let (text, retry) = reply::ended_text(record);
+            reply::refusal(call.session.era, &client.id, record, &text, retry)
+        }
+    };
+    match gate.store.apply(&record.id, Event::Deliver).await {
+        Ok(_) => client.answer(reply).await,
+        // Another retry was quicker: a result is given once.
+        Err(StoreError::Refused(..)) if held.kept.is_some() => {
+            let text =
+                format!("{} has run, and its result was given to another request. It was not run again.", record.label);
+            client.answer(reply::refusal(call.session.era, &client.id, record, &text, Retry::Never)).await;
+        }
+        Err(StoreError::Refused(..)) => client.answer(reply).await,
+        Err(error) => {
+            tracing::error!(%error, "a kept result could not be given");
+            let text = "The result is kept, but the gateway's store does not work. Try the identical call again.";
+            client.answer(reply::refusal(call.session.era, &client.id, record, text, Retry::SameCall)).await;
+        }
+    }
+}
+
+fn kept_reply(id: &str, kept: &crate::approval::Kept, ran_at: Option<&str>) -> Reply {
+    let note = format!(
+        "(This call was approved and ran at {} while no client waited for it; this is its result. It was not run again.)",
+        ran_at.unwrap_or("an earlier time")
+    );
+    reply::kept(id, kept, &note)
+}
+
+/// What is stored of a call that begins to wait.
+fn new_held(call: &Call, judged: &Judged) -> Held {
+    let gate = &call.session.gate;
+    let approvals = gate.config().approvals.clone();
+    let requirement = judged.judgement.requirement.as_ref();
+    let terms = requirement.map(|needed| needed.terms(&approvals));
+    let now = gate.clock.now();
+    let approval_id = crate::secret::random_id("apr", 12);
+    let mut record = call.record.clone();
+    record.state = CallState::AwaitingApproval;
+    record.approval = Some(approval_id.clone());
+    let mut flags: Vec<String> =
+        record.facets.iter().flat_map(|facet| &facet.floors).map(|floor| floor.why.clone()).collect();
+    flags.sort();
+    flags.dedup();
+    Held {
+        approval: ApprovalRecord {
+            id: approval_id,
+            call: record,
+            state: ApprovalState::Waiting,
+            requirements: vec![RequirementRecord { approval: None, approvers: Vec::new(), quorum: 1, votes: 0 }],
+            votes: Vec::new(),
+            severity: requirement.map(|r| r.severity).unwrap_or_default(),
+            reason_required: requirement.is_some_and(|r| r.reason_required),
+            client: ClientRecord { state: ClientState::Attached, gone_since: None, will_run: WillRun::Now },
+            expires_at: now.after(terms.map_or(approvals.expires, |terms| terms.expires)),
+            escalated_at: None,
+            notified: Vec::new(),
+            flags,
+            edited_from: None,
+            grant_options: Vec::new(),
+        },
+        intent: Intent {
+            message: String::from_utf8_lossy(call.message.bytes()).into_owned(),
+            agent: call.record.agent.clone(),
+            session: call.session.key().map(str::to_owned),
+            era: era_word(call.session.era).to_owned(),
+            definition: call.target.definition().map(|d| d.digest.clone()),
+        },
+        terms: Terms {
+            allow_self: terms.map_or(approvals.allow_self, |terms| terms.allow_self),
+            run_always: requirement.is_some_and(|r| r.run_always),
+            hold_grace_ms: u64::try_from(approvals.hold_grace.as_millis()).unwrap_or(u64::MAX),
+            result_ttl_ms: u64::try_from(approvals.result_ttl.as_millis()).unwrap_or(u64::MAX),
+        },
+        attached_at: Some(gate.store.process().to_owned()),
+        claimed_by: None,
+        decided_at: None,
+        kept: None,
+        cancel_requested: false,
+        delivered: false,
+        handed_off: false,
+    }
+}

@@ -1,0 +1,141 @@
+//! Releasing an approved call: judged again, claimed once, run.
+
+use std::sync::Arc;
+
+use super::call::{self, Call, Client};
+use super::hold::changed;
+use super::judged::{Judged, canonical_paths, judged};
+use super::{Gate, Permit, headers, shown};
+use crate::approval::{Event, Held, Kept};
+use crate::record::{Outcome, Rejection, Verdict};
+use crate::store::StoreError;
+
+/// What became of a release.
+pub enum Released {
+    /// The call ran, or its client went; there is nothing more to do.
+    Ended,
+    /// It did not run now: it is in another state.
+    Changed(Arc<Held>),
+    /// The store does not work: it did not run.
+    Broken(StoreError),
+}
+
+/// Runs an approved call for a client that waits for it (or for nobody, where `run: always`).
+pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Released {
+    let gate = Arc::clone(&call.session.gate);
+    let id = held.call().id.clone();
+    let edits = match still_the_same(&gate, call, held).await {
+        Ok(judged) => canonical_paths(&call.session.executor, &call.message, &judged.touched),
+        Err(event) => return after(gate.apply(&id, *event).await),
+    };
+    let claim = Event::Claim { process: gate.store.process().to_owned() };
+    let claimed = match gate.apply(&id, claim).await {
+        Ok(claimed) => claimed,
+        other => return after(other),
+    };
+    call.record = claimed.call().clone();
+    let ended = match gate.begin(&call.record) {
+        Ok(()) => {
+            let mut changes = gate.store.watch(&id);
+            let stopped = async move {
+                loop {
+                    match changed(&mut changes).await {
+                        Some(now) if now.cancel_requested => return "stopped by an operator".to_owned(),
+                        Some(_) => {}
+                        None => std::future::pending().await,
+                    }
+                }
+            };
+            let within = call.session.executor.config.timeout;
+            let (message, headers) = (Arc::clone(&call.message), headers::remade(call, &edits));
+            let session = Arc::clone(&call.session);
+            call::forward(&session, Permit::mint(), &message, edits, headers, client, within, stopped).await
+        }
+        Err(what) => {
+            call::Ended::Broke(super::UpstreamError { fault: super::Fault::Unreachable, what, may_have_run: false })
+        }
+    };
+    call::settle(&mut call.record, &ended);
+    let reply = call::answer(call, &ended, &client.id);
+    let finish = Event::Finish {
+        outcome: call.record.state.outcome().unwrap_or(Outcome::Failed),
+        kept: kept(&ended, gate.clock.now()),
+        tool_error: call.record.tool_error,
+        detail: call.record.detail.clone(),
+        may_have_run: call.record.may_have_run,
+    };
+    match gate.apply(&id, finish).await {
+        Ok(_) => {
+            if client.done(reply).await
+                && let Err(error) = gate.store.apply(&id, Event::Deliver).await
+            {
+                tracing::warn!(%error, "a delivered result could not be marked so");
+            }
+        }
+        // It has run: the client must know, whatever the store can remember of it.
+        Err(error) => {
+            tracing::error!(%error, call = id, "the end of a call could not be stored");
+            client.done(reply).await;
+        }
+    }
+    Released::Ended
+}
+
+/// The result, for a retry to come.
+fn kept(ended: &call::Ended, at: crate::clock::Timestamp) -> Option<Kept> {
+    let call::Ended::Answered(answer) = ended else { return None };
+    let (body, is_error) = match (answer.result(), answer.error()) {
+        (Some(result), _) => (result, false),
+        (None, error) => (error?, true),
+    };
+    Some(Kept { body: body.to_owned(), is_error, at })
+}
+
+fn after(applied: Result<Held, StoreError>) -> Released {
+    match applied {
+        Ok(now) => Released::Changed(Arc::new(now)),
+        Err(StoreError::Refused(_, now)) => Released::Changed(Arc::new(*now)),
+        Err(error) => Released::Broken(error),
+    }
+}
+
+/// Judges the call again, at the moment it would run: what was approved must be what runs.
+async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Result<Judged, Box<Event>> {
+    let stale = |why: &str| Box::new(Event::Refuse { reason: Rejection::Stale, detail: Some(why.to_owned()) });
+    if let super::judged::Target::Tool { name, definition } = &mut call.target {
+        match call.session.definition(name, &call.message).await {
+            Ok(Some(now)) => *definition = now,
+            Ok(None) => return Err(stale("the tool is no longer offered")),
+            Err(error) => return Err(stale(&format!("the upstream cannot be asked for its tools: {error}"))),
+        }
+    }
+    let definition = call.target.definition().map(|d| d.digest.clone());
+    if definition != held.intent.definition {
+        return Err(stale("the tool's definition is another"));
+    }
+    let policy = gate.policy().policy;
+    let judged = judged(policy, &call.session.executor, &call.session.agent, &call.target, &call.message)
+        .await
+        .map_err(|malformed| stale(&malformed.to_string()))?;
+    let judgement = &judged.judgement;
+    if judgement.verdict == Verdict::Deny {
+        return Err(stale(&format!("now denied by {}", judgement.decided_by.join(", "))));
+    }
+    let before = shown::places(held.call().facets.iter());
+    if before != shown::places(judgement.facets.iter().map(|f| &f.record)) {
+        return Err(stale("a path in it now leads somewhere else"));
+    }
+    let unmet = |asked: &String| !held.call().decided_by.contains(asked);
+    if judgement.verdict == Verdict::Ask && judgement.decided_by.iter().any(unmet) {
+        let mut record = held.approval.clone();
+        let fresh = call::record(&call.session, &call.message, &call.target, &judged);
+        record.call.facets = fresh.facets;
+        record.call.verdict = fresh.verdict;
+        record.call.decided_by = fresh.decided_by;
+        record.call.reasons = fresh.reasons;
+        record.call.policy = fresh.policy;
+        record.call.digest = fresh.digest;
+        return Err(Box::new(Event::Rejudged(Box::new(record))));
+    }
+    Ok(judged)
+}

@@ -1,0 +1,144 @@
+//! What people are shown of a call, and the two digests that bind an approval to it.
+
+use serde_json::{Map, Value as Json};
+use sha2::{Digest, Sha256};
+
+use crate::catalog::{Argument, Tool};
+use crate::facet::Touched;
+use crate::message::Value;
+use crate::message::json::Member;
+use crate::pattern::visible;
+use crate::policy::Judgement;
+use crate::record::{FacetKindRecord, FacetRecord};
+use crate::secret::Redaction;
+
+/// The longest label, in characters.
+const LABEL: usize = 120;
+
+/// The attach key: agent, upstream, method and parameters in a canonical form of our own (keys sorted, strings
+/// unescaped, number text kept), everything a client's retry repeats and nothing it does not (`_meta`).
+pub fn attach_key(agent: &str, upstream: &str, method: &str, params: Option<&Value>) -> String {
+    let mut hash = Sha256::new();
+    for part in [agent, upstream, method] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    let mut members: Vec<_> = members(params).iter().filter(|m| &*m.key != "_meta").collect();
+    members.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut text = Vec::new();
+    for member in members {
+        text.extend_from_slice(&(member.key.len() as u64).to_be_bytes());
+        text.extend_from_slice(member.key.as_bytes());
+        member.value.write_canonical(&mut text);
+    }
+    hash.update(&text);
+    format!("sha256:{}", hex::encode(hash.finalize()))
+}
+
+/// The shown digest: the attach key, the tool's definition, what the call touches and who asked.
+pub fn digest(attach_key: &str, definition: Option<&str>, judgement: &Judgement) -> String {
+    let mut hash = Sha256::new();
+    let mut part = |text: &str| {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    };
+    part(attach_key);
+    part(definition.unwrap_or_default());
+    for place in places(judgement.facets.iter().map(|f| &f.record)) {
+        part(&place);
+    }
+    for asked in judgement.requirement.iter().flat_map(|r| &r.asked_by) {
+        part(asked);
+    }
+    format!("sha256:{}", hex::encode(hash.finalize()))
+}
+
+/// What a call touches, in a form to compare: another place behind the same words is another call.
+pub fn places<'a>(facets: impl Iterator<Item = &'a FacetRecord>) -> Vec<String> {
+    let mut places: Vec<String> = facets
+        .map(|facet| match &facet.kind {
+            FacetKindRecord::Path { access, pointer, lexical, physical, .. } => {
+                format!("path\0{access:?}\0{pointer}\0{lexical}\0{}", physical.as_deref().unwrap_or_default())
+            }
+            other => format!("{other:?}"),
+        })
+        .collect();
+    places.sort();
+    places
+}
+
+/// One line that says what will happen: the tool, what it touches, how much it carries. Safe to print.
+pub fn label(what: &str, touched: &Touched, root: Option<&str>, arguments: Option<&Value>) -> String {
+    use crate::facet::FacetKind;
+    let mut line = visible(what);
+    let named: Vec<String> = touched
+        .facets
+        .iter()
+        .filter_map(|facet| match &facet.kind {
+            FacetKind::Path(path) => Some(short(&path.lexical.to_string(), root)),
+            FacetKind::Command { text } => Some(text.clone()),
+            FacetKind::Url { url, .. } => Some(url.clone()),
+            FacetKind::Method(_) | FacetKind::Bare => None,
+        })
+        .collect();
+    for name in named.iter().take(2) {
+        line.push(' ');
+        line.push_str(&visible(name));
+    }
+    if named.len() > 2 {
+        line.push_str(&format!(" and {} more", named.len() - 2));
+    }
+    if let Some(bytes) = arguments.map(carried).filter(|bytes| *bytes > 0) {
+        line = cut(&line, LABEL - 24);
+        line.push_str(&format!(" ({bytes} bytes)"));
+    }
+    cut(&line, LABEL)
+}
+
+/// The parameters as people see them: secrets replaced, and where they were. What a request carries beside the
+/// arguments (`inputResponses`, `task`) is shown too: it would run as well.
+pub fn arguments(params: Option<&Value>, entry: Option<&Tool>, redaction: &Redaction) -> (Json, Vec<String>) {
+    let mut shown = Map::new();
+    for member in members(params) {
+        match &*member.key {
+            "_meta" | "name" => {}
+            "arguments" => match member.value.to_serde() {
+                Json::Object(arguments) => shown.extend(arguments),
+                other => drop(shown.insert("arguments".to_owned(), other)),
+            },
+            other => drop(shown.insert(format!("params.{other}"), member.value.to_serde())),
+        }
+    }
+    let named: Vec<Vec<Box<str>>> = entry
+        .into_iter()
+        .flat_map(|tool| &tool.arguments)
+        .filter(|(_, argument)| matches!(argument, Argument::Secret))
+        .map(|(pointer, _)| pointer.0.clone())
+        .collect();
+    redaction.json(&Json::Object(shown), &named)
+}
+
+/// The size of the text that a call carries: its longest string, if that is more than a name.
+fn carried(arguments: &Value) -> usize {
+    arguments.members().iter().filter_map(|m| m.value.as_str()).map(str::len).max().filter(|n| *n > 64).unwrap_or(0)
+}
+
+fn members(value: Option<&Value>) -> &[Member] {
+    value.map(Value::members).unwrap_or_default()
+}
+
+fn short(path: &str, root: Option<&str>) -> String {
+    match root.and_then(|root| path.strip_prefix(root)).and_then(|rest| rest.strip_prefix('/')) {
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}

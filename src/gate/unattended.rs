@@ -1,0 +1,187 @@
+//! What happens to held calls without a client at hand: the restart, `run: always`, the passing of time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::call::{Call, Client};
+use super::judged::{Target, judged};
+use super::link::Era;
+use super::route::Forwarded;
+use super::{Gate, Session, release};
+use crate::approval::{Event, Held};
+use crate::message::{Limits, Message};
+use crate::record::{ApprovalState, ClientState, Rejection, Verdict};
+use crate::store::{Filter, StoreError};
+
+/// How often the store is asked whether it still works.
+const CHECK: Duration = Duration::from_secs(2);
+
+/// Begins to follow the store. What waits from an earlier run is judged again: what policy denies by now is refused.
+pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
+    let mut changes = gate.store.changes();
+    for held in all(gate).await? {
+        gate.held.changed(&held);
+        if held.approval.state == ApprovalState::Waiting && held.approval.client.state == ClientState::Gone {
+            judge_again(gate, &held).await;
+        }
+        consider(gate, &Arc::new(held));
+    }
+    gate.metrics.awaiting(gate.held.waiting());
+    let follower = Arc::clone(gate);
+    tokio::spawn(async move {
+        loop {
+            match changes.recv().await {
+                Ok(change) => {
+                    follower.held.changed(&change.held);
+                    follower.metrics.awaiting(follower.held.waiting());
+                    consider(&follower, &change.held);
+                }
+                Err(RecvError::Lagged(_)) => {
+                    if let Ok(all) = all(&follower).await {
+                        follower.held.clear();
+                        for held in all {
+                            follower.held.changed(&held);
+                            consider(&follower, &Arc::new(held));
+                        }
+                    }
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    });
+    if let Some(mut settled) = gate.store.settled() {
+        let counter = Arc::clone(gate);
+        tokio::spawn(async move {
+            while let Some(held) = settled.recv().await {
+                counter.held_ended(&held);
+            }
+        });
+    }
+    let checker = Arc::clone(gate);
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(CHECK).await;
+            if let Err(faults) = checker.ready().await {
+                tracing::debug!(?faults, "not ready");
+            }
+        }
+    });
+    Ok(())
+}
+
+/// All held calls that are not over, and those whose result may still be wanted.
+async fn all(gate: &Arc<Gate>) -> Result<Vec<Held>, StoreError> {
+    let mut found = Vec::new();
+    let mut filter = Filter { limit: 500, ..Filter::default() };
+    loop {
+        let (page, next) = gate.store.list(filter.clone()).await?;
+        found.extend(page.into_iter().filter(|h| h.call().outcome.is_none() || h.kept.is_some() || !h.delivered));
+        match next {
+            Some(cursor) => filter.cursor = Some(cursor),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Starts an approved call that nobody waits for, if it is to run all the same.
+fn consider(gate: &Arc<Gate>, held: &Arc<Held>) {
+    let due = held.approval.state == ApprovalState::Approved
+        && held.terms.run_always
+        && held.approval.client.state == ClientState::Gone
+        && gate.executors.contains_key(&held.call().upstream);
+    if due {
+        let (gate, held) = (Arc::clone(gate), Arc::clone(held));
+        tokio::spawn(async move {
+            match again(&gate, &held).await {
+                Ok(mut call) => {
+                    // Whoever is second finds it claimed.
+                    let _ = release::release(&mut call, &held, &Client::nobody()).await;
+                }
+                Err(why) => {
+                    let event = Event::Refuse { reason: Rejection::Stale, detail: Some(why) };
+                    if let Err(error) = gate.apply(&held.call().id, event).await {
+                        tracing::debug!(%error, "an approved call could not be refused");
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// A call made again from its stored intent, under the same id.
+async fn again(gate: &Arc<Gate>, held: &Held) -> Result<Call, String> {
+    let (session, message) = conversation(gate, held).await?;
+    let target = match held.call().tool.as_deref() {
+        Some(name) => match session.definition(name, &message).await {
+            Ok(Some(definition)) => Target::Tool { name: name.to_owned(), definition },
+            Ok(None) => return Err("the tool is no longer offered".to_owned()),
+            Err(error) => return Err(format!("the upstream cannot be asked for its tools: {error}")),
+        },
+        None => other_target(&message),
+    };
+    let headers = Forwarded::of(&message, Vec::new());
+    Ok(Call { session, message, target, record: held.call().clone(), headers })
+}
+
+fn other_target(message: &Message) -> Target {
+    match message.params_tree().and_then(|p| p.get("uri")).and_then(|v| v.as_str()) {
+        Some(uri) if message.method().starts_with("resources/") => Target::Resource { uri: uri.to_owned() },
+        _ => Target::Method,
+    }
+}
+
+/// The session that a held call came in, or one like it, and its request.
+async fn conversation(gate: &Arc<Gate>, held: &Held) -> Result<(Arc<Session>, Arc<Message>), String> {
+    let message = Message::strict(Bytes::from(held.intent.message.clone()), Limits::default())
+        .map_err(|error| format!("the stored request cannot be read: {error}"))?;
+    let Some(agent) = gate.directory().agent_named(&held.intent.agent) else {
+        return Err("its agent is no longer configured".to_owned());
+    };
+    let upstream = &held.call().upstream;
+    let session = match held.intent.session.as_deref() {
+        _ if held.intent.era == era_word(Era::Modern) => gate.stateless(&agent, upstream),
+        Some(id) => match gate.session_by_key(&agent, upstream, id).await {
+            Ok(session) => session,
+            Err(_) => return Err("its session cannot be restored".to_owned()),
+        },
+        None => None,
+    };
+    match session {
+        Some(session) => Ok((session, Arc::new(message))),
+        None => Err("its session has ended".to_owned()),
+    }
+}
+
+/// How an era is stored.
+pub fn era_word(era: Era) -> &'static str {
+    match era {
+        Era::Legacy => "legacy",
+        Era::Modern => "modern",
+    }
+}
+
+/// Judges a call that waited through a restart, as far as that is possible without its upstream.
+async fn judge_again(gate: &Arc<Gate>, held: &Held) {
+    let Some(executor) = gate.executors.get(&held.call().upstream) else { return };
+    let Some(agent) = gate.directory().agent_named(&held.intent.agent) else { return };
+    let Ok(message) = Message::strict(Bytes::from(held.intent.message.clone()), Limits::default()) else { return };
+    let message = Arc::new(message);
+    let target = match held.call().tool.as_deref() {
+        Some(name) => Target::Tool { name: name.to_owned(), definition: Arc::new(executor.unlisted(name)) },
+        None => other_target(&message),
+    };
+    let denied = match judged(gate.policy().policy, executor, &agent, &target, &message).await {
+        Ok(judged) if judged.judgement.verdict == Verdict::Deny => {
+            format!("now denied by {}", judged.judgement.decided_by.join(", "))
+        }
+        Ok(_) => return,
+        Err(malformed) => malformed.to_string(),
+    };
+    let event = Event::Refuse { reason: Rejection::Stale, detail: Some(denied) };
+    if let Err(error) = gate.apply(&held.call().id, event).await {
+        tracing::warn!(%error, "a call that is now denied could not be refused");
+    }
+}
