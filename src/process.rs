@@ -31,7 +31,7 @@ impl Alive {
         private_dir(&state_dir.join(FOLDER))?;
         let path = state_dir.join(FOLDER).join(&id);
         loop {
-            let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+            let file = private_file(&path)?;
             file.lock()?;
             // Between the two lines above a sweep may have taken the file for a dead process' and removed it.
             if fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|ours| there.ino() == ours.ino())) {
@@ -94,6 +94,14 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
     }
     Ok(())
+}
+
+/// Opens a file for writing that only its owner can read, and makes it if it is not there.
+///
+/// # Errors
+/// It cannot be opened or made.
+pub fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 #[cfg(test)]

@@ -1,13 +1,40 @@
 //! A hash-chained log of JSON lines, one file chain per process in the state folder.
+//!
+//! A line is `{"seq","at","prev","event",…}`: `seq` counts from 1 within the chain, `prev` is `sha256:` and the SHA-256 of
+//! the line before without its line feed, null in the first line of a chain. The first line of a later file links to the
+//! last of the file before. What is given to [`Audit::write`] is already redacted.
+
+mod chain;
+mod files;
+mod recover;
+pub mod verify;
+
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Builder;
+use std::time::Duration;
 
+use self::chain::Chain;
 use crate::clock::Clock;
 use crate::config::AuditConfig;
 
+/// How long lines are gathered before they are brought to the disk together.
+const BATCH: Duration = Duration::from_millis(100);
+
 /// This process' chain. Cheap to clone.
 #[derive(Clone)]
-pub struct Audit {}
+pub struct Audit {
+    open: Arc<Open>,
+}
+
+struct Open {
+    chain: Arc<Chain>,
+    wake: SyncSender<()>,
+}
 
 /// Why a line could not be written: nothing may be forwarded then.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,26 +50,55 @@ impl std::error::Error for AuditError {}
 
 impl Audit {
     /// Opens a new chain in `state_dir/audit`; a begin without an end in the chain of a dead process is ended there as
-    /// Failed, "may have run".
+    /// Failed, "may have run". (Held calls are ended by the store, which knows more of them.)
     ///
     /// # Errors
     /// The folder cannot be written.
     pub fn open(state_dir: &Path, process: &str, config: &AuditConfig, clock: Clock) -> Result<Self, AuditError> {
-        let _ = (state_dir, process, config, clock);
-        unimplemented!()
+        let chain = Arc::new(Chain::open(state_dir, process, config, clock)?);
+        recover::recover(&chain, state_dir)?;
+        let (wake, woken) = sync_channel(1);
+        let gathered = chain.clone();
+        Builder::new()
+            .name("audit".into())
+            .spawn(move || bring_to_disk(&gathered, &woken))
+            .map_err(|error| AuditError(format!("no thread for it: {error}")))?;
+        Ok(Self { open: Arc::new(Open { chain, wake }) })
     }
 
-    /// Appends one line with one `write(2)`; may run on an async thread.
+    /// Appends one line with one `write(2)`; may run on an async thread (unless each line is synced: then it waits for
+    /// the disk, as the operator chose). `fields` is an object; its own `seq`, `at`, `prev` and `event` are left out.
     ///
     /// # Errors
-    /// It could not be written; nothing may be forwarded.
+    /// It could not be written, or earlier lines could not be brought to the disk; nothing may be forwarded.
     pub fn write(&self, event: &str, fields: &serde_json::Value) -> Result<(), AuditError> {
-        let _ = (event, fields);
-        unimplemented!()
+        let written = self.open.chain.write(event, fields);
+        // Full: the thread is about to look anyway.
+        let _ = self.open.wake.try_send(());
+        written
     }
 
-    /// Whether the last write succeeded.
+    /// Whether the last write succeeded. After a fault it tries again, and the log then tells of the gap.
+    ///
+    /// # Errors
+    /// What is wrong.
     pub fn healthy(&self) -> Result<(), AuditError> {
-        unimplemented!()
+        match self.open.chain.fault() {
+            None => Ok(()),
+            Some(fault) => self.write("audit.resumed", &serde_json::json!({ "fault": fault })),
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.chain.sync();
+    }
+}
+
+fn bring_to_disk(chain: &Chain, woken: &Receiver<()>) {
+    while woken.recv().is_ok() {
+        std::thread::sleep(BATCH);
+        chain.sync();
     }
 }

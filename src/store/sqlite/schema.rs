@@ -1,13 +1,14 @@
 //! Opening the database: permissions, pragmas, tables, version.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+use crate::process;
 use crate::store::StoreError;
 
 /// The database inside a state folder.
@@ -91,15 +92,14 @@ pub(super) fn open(state_dir: &Path, busy: Duration) -> Result<Connection, Store
 
 /// Two processes that open a new folder at once do it one after the other.
 fn take_turn(state_dir: &Path) -> io::Result<File> {
-    let file =
-        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(state_dir.join("opening"))?;
+    let file = process::private_file(&state_dir.join("opening"))?;
     file.lock()?;
     Ok(file)
 }
 
 /// SQLite gives its side files the permissions of the database.
 fn make_private(path: &Path) -> io::Result<()> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    process::private_file(path)?;
     fs::set_permissions(path, Permissions::from_mode(0o600))
 }
 
