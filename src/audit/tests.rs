@@ -224,20 +224,20 @@ fn what_a_dead_process_began_has_failed_and_may_have_run_and_is_said_once() {
     dead.write("call.begin", &begin("call_open", None)).unwrap();
     dead.write("call.begin", &begin("call_held", Some("apr_1"))).unwrap();
     drop(dead);
+    let living = [(); 2].map(|()| Alive::register(place.dir.path()).unwrap());
     let start = Barrier::new(2);
     std::thread::scope(|scope| {
-        for process in ["p2", "p3"] {
+        for process in &living {
             let (place, start) = (&place, &start);
             scope.spawn(move || {
                 start.wait();
-                // Alive, so that the other does not take it for dead, too.
-                place.open(process);
+                place.open(process.id());
             });
         }
     });
-    let ends: Vec<_> = ["p2-0001.jsonl", "p3-0001.jsonl"]
+    let ends: Vec<_> = living
         .iter()
-        .flat_map(|file| place.lines(file))
+        .flat_map(|process| place.lines(&files::name(process.id(), 1)))
         .filter(|line| line["event"] == "call.end")
         .collect();
     assert_eq!(ends.len(), 1, "{ends:?}");

@@ -118,17 +118,15 @@ struct Walk {
 
 fn walk(files: &[ChainFile], alive: bool) -> io::Result<Walk> {
     let mut walk = Walk::default();
-    let mut number = files.first().map_or(1, |first| first.number);
-    let missing: Vec<u32> = (1..number).collect();
-    for (index, file) in files.iter().enumerate() {
+    let (first, last) = (files.first().map_or(1, |file| file.number), files.last().map_or(1, |file| file.number));
+    for (file, expected) in files.iter().zip(first..) {
         let name = file.name();
-        if file.number != number {
-            walk.break_at(&name, 1, format!("the file with number {number:04} before it is missing"));
+        if file.number != expected {
+            walk.break_at(&name, 1, format!("the file with number {expected:04} before it is missing"));
             return Ok(walk);
         }
-        number += 1;
-        let begins_late = index == 0 && !missing.is_empty();
-        let last_file = index + 1 == files.len();
+        let begins_late = file.number == first && first > 1;
+        let last_file = file.number == last;
         let done = files::each_line(&file.path, |line, bytes, whole| {
             if !whole && alive && last_file {
                 return ControlFlow::Break(());
@@ -145,11 +143,12 @@ fn walk(files: &[ChainFile], alive: bool) -> io::Result<Walk> {
             return Ok(walk);
         }
     }
-    if let Some(first) = files.first() {
-        let chain = first.name().rsplit_once('-').map(|(chain, _)| chain.to_owned()).unwrap_or_default();
-        let gone = missing.iter().map(|number| files::name(&chain, *number));
-        if let Some(file) = gone.into_iter().find(|file| !walk.removed.contains(file)) {
-            walk.break_at(&first.name(), 1, format!("{file} is missing, and no line says that it was removed"));
+    if let Some(file) = files.first() {
+        let name = file.name();
+        let chain = name.rsplit_once('-').map_or("", |(chain, _)| chain);
+        let mut gone = (1..first).map(|number| files::name(chain, number));
+        if let Some(gone) = gone.find(|gone| !walk.removed.contains(gone)) {
+            walk.break_at(&name, 1, format!("{gone} is missing, and no line says that it was removed"));
         }
     }
     Ok(walk)
