@@ -1,8 +1,15 @@
 //! Which arguments of a tool are what: built-in entries by name, the operator's own, and guesses that only tighten.
 
+mod builtin;
+mod guess;
+mod pointer;
+
 use std::collections::BTreeMap;
 
 use crate::record::Access;
+
+pub use guess::names_a_path;
+pub use pointer::{Pointer, Selected};
 
 /// The entries that an upstream uses.
 #[derive(Clone, Debug, Default)]
@@ -14,24 +21,22 @@ pub struct Catalogue {
 impl Catalogue {
     /// A built-in entry (`filesystem`, `git`, `workspace`, …), if there is one of that name.
     pub fn builtin(name: &str) -> Option<&'static Self> {
-        let _ = name;
-        unimplemented!()
+        builtin::catalogues().iter().find(|(known, _)| *known == name).map(|(_, catalogue)| catalogue)
     }
 
     /// The names of the built-in entries.
     pub fn builtin_names() -> Vec<&'static str> {
-        unimplemented!()
+        builtin::catalogues().iter().map(|(name, _)| *name).collect()
     }
 
     /// The entry for a tool, or one guessed from its schema (`heuristic`), which adds facets and floors only.
     pub fn tool(&self, name: &str, input_schema: Option<&serde_json::Value>) -> Tool {
-        let _ = (name, input_schema);
-        unimplemented!()
+        self.tools.get(name).cloned().unwrap_or_else(|| guess::tool(input_schema))
     }
 }
 
 /// What a tool's arguments are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tool {
     /// filesystem, shell, subagent, introspection, config, network, other.
     pub category: Option<String>,
@@ -39,13 +44,12 @@ pub struct Tool {
     pub arguments: Vec<(Pointer, Argument)>,
     /// A command line put together from literals and pointers (starting with `/`).
     pub argv: Option<Vec<String>>,
+    /// The boolean that makes the tool go on below its paths, where it has one: without it, or where it is `false`, no
+    /// path of the call is recursive. Only for tools that are known to obey it.
+    pub recursive_if: Option<Pointer>,
     /// Whether this was guessed, not written.
     pub heuristic: bool,
 }
-
-/// A JSON pointer (RFC 6901) in which `*` stands for every element.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Pointer(pub Vec<Box<str>>);
 
 /// What one argument is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,7 +60,7 @@ pub enum Argument {
         access: Option<Access>,
         /// Whether the tool goes on below it.
         recursive: bool,
-        /// What the tool takes where the argument is left out; none: the root, for a recursive tool.
+        /// What the tool takes where the argument is left out; none: the root, for a recursive tool; empty: nothing.
         missing: Option<String>,
         /// The argument that relative paths start at.
         base: Option<Pointer>,

@@ -1,0 +1,69 @@
+//! `@wonderwhy-er/desktop-commander`.
+
+use super::{COMMAND, DELETE, GLOB, READ, Server, TEXT, WRITE, tool};
+
+pub(super) const DESKTOP_COMMANDER: Server = Server {
+    name: "desktop-commander",
+    category: "filesystem",
+    tools: &[
+        tool("get_config", &[("/origin", TEXT)]).category("config"),
+        // Unmarked: `allowedDirectories` and the like take paths.
+        tool("set_config_value", &[("/key", TEXT), ("/origin", TEXT)]).category("config"),
+        tool("read_file", &[("/path", READ), ("/sheet", TEXT), ("/range", TEXT), ("/origin", TEXT)]),
+        tool("read_multiple_files", &[("/paths/*", READ)]),
+        tool("write_file", &[("/path", WRITE), ("/content", TEXT), ("/mode", TEXT), ("/origin", TEXT)]),
+        tool(
+            "write_pdf",
+            &[
+                ("/path", WRITE),
+                ("/outputPath", WRITE),
+                ("/content", TEXT),
+                ("/content/*/type", TEXT),
+                ("/content/*/markdown", TEXT),
+                ("/content/*/sourcePdfPath", READ),
+            ],
+        ),
+        tool("create_directory", &[("/path", WRITE)]),
+        // Two levels deep unless `depth` says otherwise.
+        tool("list_directory", &[("/path", READ.recursive()), ("/origin", TEXT)]),
+        tool("move_file", &[("/source", DELETE.recursive()), ("/destination", WRITE.keep_last())]),
+        tool(
+            "start_search",
+            &[
+                ("/path", READ.recursive()),
+                ("/pattern", TEXT),
+                ("/searchType", TEXT),
+                ("/filePattern", GLOB),
+                ("/origin", TEXT),
+            ],
+        ),
+        tool("get_more_search_results", &[("/sessionId", TEXT)]),
+        tool("stop_search", &[("/sessionId", TEXT)]),
+        tool("list_searches", &[]).category("introspection"),
+        tool("get_file_info", &[("/path", READ)]),
+        tool(
+            "edit_block",
+            &[
+                ("/file_path", WRITE),
+                ("/old_string", TEXT),
+                ("/new_string", TEXT),
+                ("/range", TEXT),
+                ("/content", TEXT),
+                ("/origin", TEXT),
+            ],
+        ),
+        // `shell` is left unmarked: it names a program.
+        tool("start_process", &[("/command", COMMAND), ("/origin", TEXT)]).category("shell"),
+        // What is typed into a shell or an interpreter is a command like any other.
+        tool("interact_with_process", &[("/input", COMMAND)]).category("shell"),
+        tool("read_process_output", &[]).category("shell"),
+        tool("force_terminate", &[]).category("shell"),
+        tool("kill_process", &[]).category("shell"),
+        tool("list_sessions", &[]).category("introspection"),
+        tool("list_processes", &[]).category("introspection"),
+        tool("get_usage_stats", &[]).category("introspection"),
+        tool("get_recent_tool_calls", &[("/toolName", TEXT), ("/since", TEXT)]).category("introspection"),
+        tool("give_feedback_to_desktop_commander", &[]).category("other"),
+        tool("get_prompts", &[("/action", TEXT), ("/promptId", TEXT)]).category("introspection"),
+    ],
+};

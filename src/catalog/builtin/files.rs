@@ -1,0 +1,64 @@
+//! Servers whose arguments are files: the reference file server, git, the built-in workspace.
+
+use super::{COMMAND, CWD, DELETE, GLOB, READ, Server, TEXT, WRITE, tool};
+
+/// `@modelcontextprotocol/server-filesystem`.
+pub(super) const FILESYSTEM: Server = Server {
+    name: "filesystem",
+    category: "filesystem",
+    tools: &[
+        tool("read_file", &[("/path", READ)]),
+        tool("read_text_file", &[("/path", READ)]),
+        tool("read_media_file", &[("/path", READ)]),
+        tool("read_multiple_files", &[("/paths/*", READ)]),
+        tool("write_file", &[("/path", WRITE), ("/content", TEXT)]),
+        tool("edit_file", &[("/path", WRITE), ("/edits/*/oldText", TEXT), ("/edits/*/newText", TEXT)]),
+        tool("create_directory", &[("/path", WRITE)]),
+        tool("list_directory", &[("/path", READ)]),
+        tool("list_directory_with_sizes", &[("/path", READ), ("/sortBy", TEXT)]),
+        tool("directory_tree", &[("/path", READ.recursive()), ("/excludePatterns/*", TEXT)]),
+        // A folder takes along all that is below it.
+        tool("move_file", &[("/source", DELETE.recursive()), ("/destination", WRITE.keep_last())]),
+        tool("search_files", &[("/path", READ.recursive()), ("/pattern", GLOB), ("/excludePatterns/*", TEXT)]),
+        tool("get_file_info", &[("/path", READ)]),
+        tool("list_allowed_directories", &[]).category("introspection"),
+    ],
+};
+
+/// `mcp-server-git`. Revisions and branches are unmarked: one that starts with `-` would be an option of git, and
+/// `HEAD:secrets/key.pem` names a file.
+pub(super) const GIT: Server = Server {
+    name: "git",
+    category: "filesystem",
+    tools: &[
+        tool("git_status", &[("/repo_path", READ)]),
+        // A diff or a commit shows the content of any file of the repository.
+        tool("git_diff_unstaged", &[("/repo_path", READ.recursive())]),
+        tool("git_diff_staged", &[("/repo_path", READ.recursive())]),
+        tool("git_diff", &[("/repo_path", READ.recursive())]),
+        tool("git_show", &[("/repo_path", READ.recursive())]),
+        tool("git_log", &[("/repo_path", READ)]),
+        tool("git_branch", &[("/repo_path", READ), ("/branch_type", TEXT)]),
+        tool("git_commit", &[("/repo_path", WRITE), ("/message", TEXT)]),
+        tool("git_add", &[("/repo_path", WRITE), ("/files/*", READ.recursive().base("/repo_path"))]),
+        tool("git_reset", &[("/repo_path", WRITE)]),
+        tool("git_create_branch", &[("/repo_path", WRITE)]),
+        // Writes the files of the other branch anywhere in the repository.
+        tool("git_checkout", &[("/repo_path", WRITE.recursive())]),
+    ],
+};
+
+/// The built-in workspace.
+pub(super) const WORKSPACE: Server = Server {
+    name: "workspace",
+    category: "filesystem",
+    tools: &[
+        tool("list_files", &[("/path", READ.recursive().missing("."))]).recursive_if("/recursive"),
+        tool("read_file", &[("/path", READ)]),
+        tool("write_file", &[("/path", WRITE), ("/content", TEXT)]),
+        tool("edit_file", &[("/path", WRITE), ("/old_text", TEXT), ("/new_text", TEXT)]),
+        tool("search_file", &[("/path", READ.recursive().missing(".")), ("/pattern", GLOB)]),
+        tool("grep_files", &[("/path", READ.recursive().missing(".")), ("/pattern", TEXT)]),
+        tool("execute_cmd", &[("/command", COMMAND), ("/cwd", CWD)]).category("shell"),
+    ],
+};

@@ -1,0 +1,61 @@
+//! `mcp-server-kubernetes`: files that `kubectl` and `helm` read here, commands that run in a pod or here. Names of
+//! resources stay unmarked, since they become words of a command line.
+
+use super::{COMMAND, Line, Mark, READ, Server, TEXT, URL, tool};
+
+/// A file or a folder of them; left out, the manifest is in the call.
+const FILES: Mark = READ.recursive().missing("");
+
+pub(super) const KUBERNETES: Server = Server {
+    name: "kubernetes",
+    category: "network",
+    tools: &[
+        plain("cleanup"),
+        plain("kubectl_get"),
+        plain("kubectl_describe"),
+        tool("kubectl_apply", &[("/filename", FILES), ("/manifest", TEXT)]),
+        tool("kubectl_delete", &[("/filename", FILES), ("/manifest", TEXT)]),
+        // `fromFile` holds `key=path`; its name says so, and it asks.
+        tool(
+            "kubectl_create",
+            &[
+                ("/filename", FILES),
+                ("/manifest", TEXT),
+                ("/command", COMMAND),
+                ("/fromLiteral/*", TEXT),
+                ("/fromFileContent/*/key", TEXT),
+                ("/fromFileContent/*/content", TEXT),
+            ],
+        ),
+        plain("kubectl_logs"),
+        plain("kubectl_scale"),
+        tool("kubectl_patch", &[("/patchFile", READ)]),
+        plain("kubectl_rollout"),
+        plain("kubectl_context").category("config"),
+        plain("kubectl_reconnect"),
+        plain("explain_resource").category("introspection"),
+        // A chart is a name, a folder or a URL.
+        tool("install_helm_chart", &[("/chart", READ.recursive()), ("/repo", URL), ("/valuesFile", READ)]),
+        tool("upgrade_helm_chart", &[("/chart", READ.recursive()), ("/repo", URL), ("/valuesFile", READ)]),
+        plain("uninstall_helm_chart"),
+        plain("node_management"),
+        plain("port_forward"),
+        plain("stop_port_forward"),
+        tool("exec_in_pod", &[("/command", COMMAND)]).category("shell"),
+        plain("list_api_resources").category("introspection"),
+        plain("kubectl_generic").category("shell").argv(&[
+            "kubectl",
+            "/command",
+            "/subCommand",
+            "/resourceType",
+            "/name",
+            "/flags/*",
+            "/args/*",
+        ]),
+        plain("ping").category("introspection"),
+    ],
+};
+
+const fn plain(name: &'static str) -> Line {
+    tool(name, &[])
+}

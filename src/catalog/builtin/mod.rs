@@ -1,0 +1,194 @@
+//! The built-in entries: one table a server, in the words of `portcullis.yaml`.
+//!
+//! What a table leaves unmarked is still tried against guarded paths, and may not start with `-`; `TEXT` says that an
+//! argument names nothing.
+
+mod desktop_commander;
+mod files;
+mod hosted;
+mod kubernetes;
+mod playwright;
+mod shell;
+
+use std::sync::LazyLock;
+
+use super::{Argument, Catalogue, Pointer, Tool};
+use crate::record::Access;
+
+/// Every built-in entry with its name.
+pub(super) fn catalogues() -> &'static [(&'static str, Catalogue)] {
+    static CATALOGUES: LazyLock<Vec<(&'static str, Catalogue)>> =
+        LazyLock::new(|| SERVERS.iter().map(|server| (server.name, server.catalogue())).collect());
+    &CATALOGUES
+}
+
+const SERVERS: &[Server] = &[
+    files::FILESYSTEM,
+    files::GIT,
+    files::WORKSPACE,
+    shell::SHELL,
+    desktop_commander::DESKTOP_COMMANDER,
+    kubernetes::KUBERNETES,
+    playwright::PLAYWRIGHT,
+    hosted::FETCH,
+    hosted::GITHUB,
+    hosted::SQLITE,
+    hosted::MEMORY,
+    hosted::CONTEXT7,
+    hosted::TIME,
+    hosted::SEQUENTIAL_THINKING,
+    hosted::EVERYTHING,
+];
+
+/// One server's table.
+struct Server {
+    name: &'static str,
+    /// The category of its tools, unless a line says another.
+    category: &'static str,
+    tools: &'static [Line],
+}
+
+/// One tool.
+struct Line {
+    tool: &'static str,
+    category: Option<&'static str>,
+    arguments: &'static [(&'static str, Mark)],
+    argv: &'static [&'static str],
+    recursive_if: Option<&'static str>,
+}
+
+const fn tool(tool: &'static str, arguments: &'static [(&'static str, Mark)]) -> Line {
+    Line { tool, category: None, arguments, argv: &[], recursive_if: None }
+}
+
+impl Line {
+    const fn category(self, category: &'static str) -> Self {
+        Self { category: Some(category), ..self }
+    }
+
+    const fn argv(self, argv: &'static [&'static str]) -> Self {
+        Self { argv, ..self }
+    }
+
+    const fn recursive_if(self, pointer: &'static str) -> Self {
+        Self { recursive_if: Some(pointer), ..self }
+    }
+}
+
+/// What an argument is.
+#[derive(Clone, Copy)]
+enum Mark {
+    Path {
+        access: Option<Access>,
+        recursive: bool,
+        missing: Option<&'static str>,
+        base: Option<&'static str>,
+        keep_last: bool,
+    },
+    Glob,
+    Command,
+    Cwd,
+    Stdin,
+    Url,
+    Text,
+}
+
+const READ: Mark = path(Some(Access::Read));
+const WRITE: Mark = path(Some(Access::Write));
+const DELETE: Mark = path(Some(Access::Delete)).keep_last();
+const GLOB: Mark = Mark::Glob;
+const COMMAND: Mark = Mark::Command;
+const CWD: Mark = Mark::Cwd;
+const STDIN: Mark = Mark::Stdin;
+const URL: Mark = Mark::Url;
+const TEXT: Mark = Mark::Text;
+
+const fn path(access: Option<Access>) -> Mark {
+    Mark::Path { access, recursive: false, missing: None, base: None, keep_last: false }
+}
+
+impl Mark {
+    /// The tool goes on below it.
+    const fn recursive(self) -> Self {
+        match self {
+            Self::Path { access, missing, base, keep_last, .. } => {
+                Self::Path { access, recursive: true, missing, base, keep_last }
+            }
+            other => other,
+        }
+    }
+
+    /// What the tool takes where it is left out.
+    const fn missing(self, path: &'static str) -> Self {
+        match self {
+            Self::Path { access, recursive, base, keep_last, .. } => {
+                Self::Path { access, recursive, missing: Some(path), base, keep_last }
+            }
+            other => other,
+        }
+    }
+
+    /// Where it starts, if it is relative.
+    const fn base(self, pointer: &'static str) -> Self {
+        match self {
+            Self::Path { access, recursive, missing, keep_last, .. } => {
+                Self::Path { access, recursive, missing, base: Some(pointer), keep_last }
+            }
+            other => other,
+        }
+    }
+
+    /// A link in the last place is meant itself, or followed: tools differ.
+    const fn keep_last(self) -> Self {
+        match self {
+            Self::Path { access, recursive, missing, base, .. } => {
+                Self::Path { access, recursive, missing, base, keep_last: true }
+            }
+            other => other,
+        }
+    }
+
+    fn argument(self) -> Argument {
+        match self {
+            Self::Path { access, recursive, missing, base, keep_last } => Argument::Path {
+                access,
+                recursive,
+                missing: missing.map(str::to_owned),
+                base: base.map(pointer),
+                keep_last,
+            },
+            Self::Glob => Argument::Glob,
+            Self::Command => Argument::Command,
+            Self::Cwd => Argument::Cwd,
+            Self::Stdin => Argument::Stdin,
+            Self::Url => Argument::Url,
+            Self::Text => Argument::Text,
+        }
+    }
+}
+
+impl Server {
+    fn catalogue(&self) -> Catalogue {
+        Catalogue { tools: self.tools.iter().map(|line| (line.tool.to_owned(), line.entry(self.category))).collect() }
+    }
+}
+
+impl Line {
+    fn entry(&self, category: &str) -> Tool {
+        Tool {
+            category: Some(self.category.unwrap_or(category).to_owned()),
+            arguments: self.arguments.iter().map(|(at, mark)| (pointer(at), mark.argument())).collect(),
+            argv: (!self.argv.is_empty()).then(|| self.argv.iter().map(|&word| word.to_owned()).collect()),
+            recursive_if: self.recursive_if.map(pointer),
+            heuristic: false,
+        }
+    }
+}
+
+/// A pointer of a table, none of which needs an escape (a test reads them all against the servers' schemas).
+fn pointer(text: &str) -> Pointer {
+    Pointer(text.split('/').skip(1).map(Box::from).collect())
+}
+
+#[cfg(test)]
+mod tests;

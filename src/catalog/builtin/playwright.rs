@@ -1,0 +1,52 @@
+//! `@playwright/mcp`: a browser that can save to and read from this machine's files.
+
+use super::{COMMAND, READ, Server, TEXT, URL, WRITE, tool};
+
+pub(super) const PLAYWRIGHT: Server = Server {
+    name: "playwright",
+    category: "network",
+    tools: &[
+        tool("browser_close", &[]),
+        tool("browser_resize", &[]),
+        tool("browser_console_messages", &[("/filename", WRITE), ("/level", TEXT)]),
+        tool("browser_handle_dialog", &[("/promptText", TEXT)]),
+        tool("browser_emulate_media", &[]),
+        // Runs in the page, not on this machine.
+        tool("browser_evaluate", &[("/filename", WRITE), ("/element", TEXT), ("/target", TEXT), ("/function", TEXT)]),
+        tool("browser_file_upload", &[("/paths/*", READ)]),
+        tool("browser_drop", &[("/paths/*", READ), ("/element", TEXT), ("/target", TEXT), ("/data/*", TEXT)]),
+        tool("browser_find", &[("/filename", WRITE), ("/text", TEXT), ("/regex", TEXT)]),
+        tool(
+            "browser_fill_form",
+            &[
+                ("/fields/*/element", TEXT),
+                ("/fields/*/target", TEXT),
+                ("/fields/*/name", TEXT),
+                ("/fields/*/type", TEXT),
+                ("/fields/*/value", TEXT),
+            ],
+        ),
+        tool("browser_press_key", &[("/key", TEXT)]),
+        tool("browser_type", &[("/element", TEXT), ("/target", TEXT), ("/text", TEXT)]),
+        tool("browser_navigate", &[("/url", URL)]),
+        tool("browser_navigate_back", &[]),
+        tool("browser_network_requests", &[("/filename", WRITE), ("/filter", TEXT)]),
+        tool("browser_network_request", &[("/filename", WRITE), ("/part", TEXT)]),
+        // Runs in the server's own process.
+        tool("browser_run_code_unsafe", &[("/code", COMMAND), ("/filename", READ)]).category("shell"),
+        tool(
+            "browser_take_screenshot",
+            &[("/filename", WRITE), ("/element", TEXT), ("/target", TEXT), ("/type", TEXT)],
+        ),
+        tool("browser_snapshot", &[("/filename", WRITE), ("/target", TEXT)]),
+        tool("browser_click", &[("/element", TEXT), ("/target", TEXT), ("/modifiers/*", TEXT)]),
+        tool(
+            "browser_drag",
+            &[("/startElement", TEXT), ("/startTarget", TEXT), ("/endElement", TEXT), ("/endTarget", TEXT)],
+        ),
+        tool("browser_hover", &[("/element", TEXT), ("/target", TEXT)]),
+        tool("browser_select_option", &[("/element", TEXT), ("/target", TEXT), ("/values/*", TEXT)]),
+        tool("browser_tabs", &[("/url", URL), ("/action", TEXT)]),
+        tool("browser_wait_for", &[("/text", TEXT), ("/textGone", TEXT)]),
+    ],
+};
