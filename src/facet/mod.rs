@@ -68,7 +68,8 @@ pub struct PathFacet {
     /// where the gateway does not share the file system.
     pub physical: Vec<Location>,
     /// The canonical path to forward where `forward_paths: canonical`: links resolved, the last component kept for a
-    /// delete, move or link.
+    /// delete, move or link. None where the argument must go on as it was sent (a glob, a URL, a guess), where another
+    /// facet of the same argument has it, or where the upstream has no name for that path.
     pub canonical: Option<String>,
     /// Whether the tool goes on below it.
     pub recursive: bool,
@@ -81,6 +82,18 @@ pub struct Floor {
     pub why: FloorWhy,
     /// The sentence for people, if the word does not say it all.
     pub detail: Option<String>,
+}
+
+impl Floor {
+    /// A floor whose word says it all.
+    pub const fn new(why: FloorWhy) -> Self {
+        Self { why, detail: None }
+    }
+
+    /// A floor with its sentence.
+    pub fn because(why: FloorWhy, detail: impl Into<String>) -> Self {
+        Self { why, detail: Some(detail.into()) }
+    }
 }
 
 /// The stable words of floors.
