@@ -1,0 +1,269 @@
+//! From arguments to facets, through the catalogue.
+
+mod glob;
+mod places;
+mod stray;
+mod url;
+
+use super::path::{Plain, Space, file_rest, scheme};
+use super::{Facet, FacetKind, Floor, FloorWhy, Malformed, PathFacet, Stray, Touched};
+use crate::catalog::{Argument, Pointer, Selected, Tool};
+use crate::message::Value;
+use crate::message::json::Kind;
+use crate::record::Access;
+
+/// What a tool call touches. Looks at the file system's metadata only; walks nothing.
+///
+/// # Errors
+/// Arguments that cannot be read as the catalogue says.
+pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<Touched, Malformed> {
+    let mut call = Call::new(tool, space, arguments);
+    call.working_directory()?;
+    for (pointer, argument) in &tool.arguments {
+        match argument {
+            Argument::Path { .. } => call.path_argument(pointer, argument)?,
+            Argument::Command => call.command_argument(pointer)?,
+            Argument::Url => call.url_argument(pointer)?,
+            _ => {}
+        }
+    }
+    for (pointer, _) in tool.arguments.iter().filter(|(_, argument)| *argument == Argument::Glob) {
+        call.glob_argument(pointer)?;
+    }
+    call.command_line();
+    call.unmarked();
+    Ok(call.finish())
+}
+
+/// What `resources/read` or `resources/subscribe` of `uri` touches; `method` names the facet where the URI has neither
+/// a path nor a host.
+///
+/// # Errors
+/// A `file:` URI that cannot be read one way.
+pub fn extract_resource(method: &str, space: &Space, uri: &str) -> Result<Touched, Malformed> {
+    let tool = Tool::default();
+    let mut call = Call::new(&tool, space, None);
+    let malformed = |what| Malformed { pointer: "/uri".to_owned(), what };
+    if file_rest(uri).is_some() {
+        let plain = space.plain(uri).map_err(malformed)?;
+        call.add_path("/uri", uri, &plain, None, Use { access: Some(Access::Read), ..Use::default() });
+        call.as_sent(None);
+    } else {
+        match url::read(uri).map_err(malformed)? {
+            (host @ Some(_), floors) => call.add(FacetKind::Url { url: uri.to_owned(), host }, floors),
+            (None, floors) => {
+                // A text without a scheme is no URL at all, and odd only as such.
+                let floors = if scheme(uri).is_some() { floors } else { Vec::new() };
+                call.add(FacetKind::Method(method.to_owned()), floors);
+            }
+        }
+        call.loose.push(("/uri".to_owned(), uri));
+    }
+    Ok(call.finish())
+}
+
+/// One call while it is taken apart.
+struct Call<'a> {
+    tool: &'a Tool,
+    space: &'a Space,
+    arguments: Option<&'a Value>,
+    /// Where the call's relative paths start, if it says so.
+    cwd: Option<Plain>,
+    facets: Vec<Facet>,
+    strays: Vec<Stray>,
+    /// Floors of the call as a whole.
+    floors: Vec<Floor>,
+    /// Strings that may name a path, with their pointers.
+    loose: Vec<(String, &'a str)>,
+}
+
+/// How a path is used.
+#[derive(Clone, Copy, Default)]
+struct Use {
+    access: Option<Access>,
+    recursive: bool,
+    keep_last: bool,
+}
+
+impl<'a> Call<'a> {
+    fn new(tool: &'a Tool, space: &'a Space, arguments: Option<&'a Value>) -> Self {
+        Self {
+            tool,
+            space,
+            arguments,
+            cwd: None,
+            facets: Vec::new(),
+            strays: Vec::new(),
+            floors: Vec::new(),
+            loose: Vec::new(),
+        }
+    }
+
+    fn finish(mut self) -> Touched {
+        self.try_strays();
+        if self.facets.is_empty() {
+            self.add(FacetKind::Bare, Vec::new());
+        }
+        let floors = std::mem::take(&mut self.floors);
+        if let Some(first) = self.facets.first_mut() {
+            first.floors.extend(floors);
+        }
+        for facet in &mut self.facets {
+            facet.floors.sort();
+            facet.floors.dedup();
+        }
+        Touched { facets: self.facets, strays: self.strays }
+    }
+
+    fn add(&mut self, kind: FacetKind, floors: Vec<Floor>) {
+        self.facets.push(Facet { kind, floors });
+    }
+
+    /// The strings at a pointer, each with its own pointer.
+    ///
+    /// # Errors
+    /// Anything else there, unless the entry is a guess.
+    fn texts(&self, pointer: &Pointer, what: &str) -> Result<Vec<(String, &'a str)>, Malformed> {
+        let mut texts = Vec::new();
+        for selected in self.select(pointer) {
+            match selected {
+                Selected::Found(at, value) => match value.as_str() {
+                    Some(text) => texts.push((at, text)),
+                    None if self.tool.heuristic => {}
+                    None => return Err(Malformed { pointer: at, what: format!("{what} must be a string") }),
+                },
+                // An argument that may also be of another type has a mark for that.
+                Selected::TooShallow(at, _) if self.tool.heuristic || self.is_marked(&at) => {}
+                Selected::TooShallow(at, _) => {
+                    return Err(Malformed {
+                        pointer: at,
+                        what: format!("a list or an object that holds {what} is due here"),
+                    });
+                }
+            }
+        }
+        Ok(texts)
+    }
+
+    fn select(&self, pointer: &Pointer) -> Vec<Selected<'a>> {
+        self.arguments.map(|arguments| pointer.select(arguments)).unwrap_or_default()
+    }
+
+    fn is_marked(&self, at: &str) -> bool {
+        let Ok(place) = at.parse::<Pointer>() else { return false };
+        let keys: Vec<&str> = place.0.iter().map(|key| &**key).collect();
+        self.tool.arguments.iter().any(|(pointer, _)| pointer.fits(&keys))
+    }
+
+    fn command_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
+        for selected in self.select(pointer) {
+            let (at, text) = match selected {
+                Selected::Found(at, value) => (at, words(value)),
+                Selected::TooShallow(at, _) => (at, None),
+            };
+            match text {
+                Some(text) => self.add_command(text),
+                None if self.tool.heuristic => {}
+                None => {
+                    return Err(Malformed {
+                        pointer: at,
+                        what: "a command must be a string or a list of strings".to_owned(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The command line that the catalogue puts together.
+    fn command_line(&mut self) {
+        let Some(argv) = &self.tool.argv else { return };
+        let mut words: Vec<String> = Vec::new();
+        for word in argv {
+            match word.parse::<Pointer>() {
+                Ok(pointer) => words.extend(self.select(&pointer).iter().filter_map(|selected| match selected {
+                    Selected::Found(_, value) => scalar(value),
+                    Selected::TooShallow(..) => None,
+                })),
+                Err(_) => words.push(word.clone()),
+            }
+        }
+        self.add_command(words.join(" "));
+    }
+
+    fn add_command(&mut self, text: String) {
+        let env = self.tool.arguments.iter().filter(|(_, argument)| *argument == Argument::Env);
+        let settings = env.flat_map(|(pointer, _)| self.select(pointer)).filter_map(|selected| match selected {
+            Selected::Found(_, value) => Some(value),
+            Selected::TooShallow(..) => None,
+        });
+        let settings = settings.flat_map(|value| value.members());
+        let assignments: Vec<String> =
+            settings.map(|member| format!("{}={} ", member.key, scalar(&member.value).unwrap_or_default())).collect();
+        let mut floors = vec![Floor::new(FloorWhy::Shell)];
+        if self.tool.heuristic {
+            floors.push(guessed("a command"));
+        }
+        self.add(FacetKind::Command { text: assignments.concat() + &text }, floors);
+    }
+
+    fn url_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
+        for (at, text) in self.texts(pointer, "a URL")? {
+            self.add_url(at, text)?;
+        }
+        Ok(())
+    }
+
+    /// A URL, or the path that a `file:` URL names.
+    fn add_url(&mut self, at: String, text: &'a str) -> Result<(), Malformed> {
+        let guess = self.tool.heuristic.then(|| guessed("a URL"));
+        let outcome = if file_rest(text.trim()).is_some() {
+            self.space.plain(text.trim()).map(|plain| {
+                let used = Use { access: Some(Access::Read), ..Use::default() };
+                self.add_path(&at, text, &plain, None, used);
+                self.as_sent(guess.clone());
+            })
+        } else {
+            url::read(text).map(|(host, mut floors)| {
+                floors.extend(guess.clone());
+                self.add(FacetKind::Url { url: text.to_owned(), host }, floors);
+            })
+        };
+        match (outcome, guess) {
+            (Err(what), None) => Err(Malformed { pointer: at, what }),
+            (Err(_), Some(floor)) => {
+                self.floors.push(floor);
+                Ok(())
+            }
+            (Ok(()), _) => Ok(()),
+        }
+    }
+}
+
+fn guessed(what: &str) -> Floor {
+    Floor::because(
+        FloorWhy::Heuristic,
+        format!("an argument looks like {what} by its name; say in the catalogue what it is"),
+    )
+}
+
+/// A command's text: a string, or words joined by blanks.
+fn words(value: &Value) -> Option<String> {
+    match &value.kind {
+        Kind::String(text) => Some(text.to_string()),
+        Kind::Array(items) => items.iter().map(Value::as_str).collect::<Option<Vec<_>>>().map(|words| words.join(" ")),
+        _ => None,
+    }
+}
+
+/// The text of a value that has no parts.
+fn scalar(value: &Value) -> Option<String> {
+    match &value.kind {
+        Kind::String(text) | Kind::Number(text) => Some(text.to_string()),
+        Kind::Bool(truth) => Some(truth.to_string()),
+        Kind::Null | Kind::Array(_) | Kind::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Strings that the catalogue does not know: tried against guarded paths, and guessed at by their names.
+
+use super::*;
+use crate::catalog::names_a_path;
+use crate::facet::path::other_texts;
+use crate::pattern::Location;
+
+/// How many places all strays of a call may name together, and how long one may be.
+const MAX_PLACES: usize = 65_536;
+const MAX_STRAYS: usize = 4_096;
+const MAX_BYTES: usize = 4_096;
+
+/// What is known of a string by the marks around it.
+enum Known {
+    /// A facet stands for it, or it names nothing.
+    Fully,
+    /// A facet stands for it, which does not say which paths are in it.
+    InPart,
+    /// Nothing.
+    Not,
+}
+
+impl<'a> Call<'a> {
+    /// Goes through all strings of the arguments.
+    pub(super) fn unmarked(&mut self) {
+        if let Some(arguments) = self.arguments {
+            self.look(arguments, &mut Vec::new(), &mut String::new());
+        }
+    }
+
+    fn look(&mut self, value: &'a Value, keys: &mut Vec<&'a str>, at: &mut String) {
+        match &value.kind {
+            Kind::String(text) => self.string(text, keys, at),
+            Kind::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let length = at.len();
+                    at.push_str(&format!("/{index}"));
+                    keys.push("*");
+                    self.look(item, keys, at);
+                    keys.pop();
+                    at.truncate(length);
+                }
+            }
+            Kind::Object(members) => {
+                for member in members {
+                    let length = at.len();
+                    at.push_str(&Pointer(vec![member.key.clone()]).to_string());
+                    if member.key.contains(['/', '\\']) {
+                        self.loose.push((at.clone(), &member.key));
+                    }
+                    keys.push(&member.key);
+                    self.look(&member.value, keys, at);
+                    keys.pop();
+                    at.truncate(length);
+                }
+            }
+            Kind::Null | Kind::Bool(_) | Kind::Number(_) => {}
+        }
+    }
+
+    fn string(&mut self, text: &'a str, keys: &[&str], at: &str) {
+        let known = self.known(keys);
+        if matches!(known, Known::Fully) {
+            return;
+        }
+        self.loose.push((at.to_owned(), text));
+        if matches!(known, Known::InPart) {
+            return;
+        }
+        if text.starts_with('-') {
+            self.floors.push(Floor::because(FloorWhy::OptionLike, format!("`{at}` starts with `-`")));
+        }
+        let name = keys.iter().rev().find(|key| **key != "*").copied().unwrap_or_default();
+        let guessed_already = self.tool.heuristic && self.tool.arguments.iter().any(|(p, _)| p.fits(keys));
+        if names_a_path(name) && !guessed_already {
+            self.guess_path(at, text);
+        }
+    }
+
+    fn known(&self, keys: &[&str]) -> Known {
+        if self.tool.heuristic {
+            return Known::Not;
+        }
+        let mut known = Known::Not;
+        for (pointer, argument) in &self.tool.arguments {
+            match argument {
+                Argument::Command | Argument::Env if pointer.covers(keys) => known = Known::InPart,
+                Argument::Url if pointer.fits(keys) => known = Known::InPart,
+                Argument::Command | Argument::Env | Argument::Url => {}
+                _ if pointer.fits(keys) => return Known::Fully,
+                _ => {}
+            }
+        }
+        let argv = self.tool.argv.iter().flatten().filter_map(|word| word.parse::<Pointer>().ok());
+        if argv.into_iter().any(|pointer| pointer.fits(keys)) { Known::InPart } else { known }
+    }
+
+    /// Tries every loose string as a path.
+    pub(super) fn try_strays(&mut self) {
+        if self.loose.is_empty() {
+            return;
+        }
+        let bases = self.bases();
+        let mut places = 0_usize;
+        for (count, (pointer, text)) in std::mem::take(&mut self.loose).into_iter().enumerate() {
+            let mut locations: Vec<Location> = Vec::new();
+            for candidate in candidates(text) {
+                for at in self.space.guess(&candidate, &bases) {
+                    if !locations.contains(&at) {
+                        locations.push(at);
+                    }
+                }
+            }
+            places += locations.len();
+            if count >= MAX_STRAYS || places > MAX_PLACES {
+                let detail = "more strings in the arguments than can be looked at";
+                self.floors.push(Floor::because(FloorWhy::Heuristic, detail));
+                return;
+            }
+            if !locations.is_empty() {
+                self.strays.push(Stray { pointer, sent: text.to_owned(), locations });
+            }
+        }
+    }
+}
+
+/// The paths that a string might be, or hold: itself, the value of an option or setting, what follows a revision, a URI.
+fn candidates(text: &str) -> Vec<String> {
+    // A reader in C stops at a NUL.
+    let text = text.split('\0').next().unwrap_or_default().trim();
+    let text = text.trim_matches(['"', '\'', '`']);
+    if text.is_empty() || text.len() > MAX_BYTES || text.chars().any(char::is_control) {
+        return Vec::new();
+    }
+    let mut found = vec![text.to_owned()];
+    let value = |name: &str, value: &str| (!name.contains(char::is_whitespace)).then(|| value.to_owned());
+    found.extend(text.split_once('=').and_then(|(name, rest)| value(name, rest)));
+    found.extend(text.split_once(':').and_then(|(name, rest)| value(name, rest)));
+    found.extend(text.strip_prefix('@').map(str::to_owned));
+    // `-fPATH`.
+    found.extend(text.strip_prefix('-').map(|rest| rest.chars().skip(1).collect()));
+    for plain in found.clone() {
+        found.extend(other_texts(&plain));
+    }
+    found.retain(|candidate| !candidate.is_empty());
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_in_what_holds_them() {
+        for text in [
+            "secrets/key.pem",
+            " secrets/key.pem\n",
+            "'secrets/key.pem'",
+            "--output=secrets/key.pem",
+            "-fsecrets/key.pem",
+            "key=secrets/key.pem",
+            "HEAD:secrets/key.pem",
+            "@secrets/key.pem",
+            "secrets\\key.pem",
+            "secrets%2Fkey.pem",
+            "secrets/key.pem\0.md",
+            "ｓecrets/key.pem",
+        ] {
+            assert!(candidates(text).iter().any(|c| c == "secrets/key.pem"), "{text:?}: {:?}", candidates(text));
+        }
+        for text in [
+            "file:///r/secrets/x",
+            "FILE://host/r/secrets/x",
+            "view-source:file:///r/secrets/x",
+            "jar:file:/r/secrets/x",
+        ] {
+            assert!(candidates(text).iter().any(|c| c == "/r/secrets/x"), "{text}: {:?}", candidates(text));
+        }
+    }
+
+    #[test]
+    fn prose_is_no_path() {
+        assert!(candidates("two\nlines").is_empty() && candidates("  ").is_empty());
+        assert!(!candidates("note the place: secrets/key.pem").iter().any(|c| c.trim() == "secrets/key.pem"));
+    }
+}
