@@ -32,7 +32,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the event stream may be silent: three of the gateway's signs of life.
 const SILENCE: Duration = Duration::from_secs(30);
 /// The configuration that is looked for where none is named.
-const CONFIG_FILE: &str = "portcullis.yaml";
+pub const CONFIG_FILE: &str = "portcullis.yaml";
 
 /// Which gateway to talk to, as whom, and how to print.
 #[derive(Args, Clone, Debug)]

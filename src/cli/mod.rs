@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod approvals;
+pub mod audit;
 pub mod calls;
 pub mod client;
 pub mod exit;
