@@ -1,7 +1,7 @@
 //! The ways to an executor: a child process, Streamable HTTP, the built-in workspace.
 //!
-//! Each implements [`Upstream`] and [`Link`](crate::gate::Link). A link only transports: ids and progress tokens are the
-//! gate's own, and everything that comes back goes, in order, into the channel that the gate opened the link with.
+//! Each implements [`Upstream`] and [`Link`](crate::gate::Link). A link only transports: ids and progress tokens are
+//! the gate's own, and everything that comes back goes, in order, into the channel that the gate opened the link with.
 
 pub mod http;
 pub mod stdio;
@@ -19,8 +19,8 @@ use crate::config::{Transport, UpstreamConfig};
 use crate::gate::{Fault, Upstream, UpstreamError};
 use crate::message::compose;
 
-/// The executor that the configuration describes. Nothing is started or connected yet; what is wrong with a command or a
-/// URL is told by [`Upstream::open`].
+/// The executor that the configuration describes. Nothing is started or connected yet; what is wrong with a command or
+/// a URL is told by [`Upstream::open`].
 pub fn build(config: &UpstreamConfig) -> Arc<dyn Upstream> {
     match &config.transport {
         Transport::Command(command) => Arc::new(stdio::StdioUpstream::new(&config.id, command, &config.cwd)),

@@ -100,7 +100,8 @@ impl HttpLink {
             session: headers.contains_key(headers::SESSION),
             is_initialize: message.method == "initialize",
         };
-        let sending = Sending::new(shared, id, !request.is_initialize);
+        let may_be_cancelled = !request.is_initialize;
+        let sending = Sending::new(shared, id, may_be_cancelled);
         let (mut answering, mut on_its_way) = shared.endpoint.begin(Method::POST, headers, message.bytes);
         let early = tokio::select! {
             biased;
@@ -111,12 +112,15 @@ impl HttpLink {
         if let Some(Err(error)) = &early {
             return Err(shared.endpoint.broken(error, on_its_way.try_recv().is_ok()));
         }
-        sending.on_its_way(request.follow(async move {
+        let reading = request.follow(async move {
             match early {
                 Some(answer) => answer,
                 None => answering.await,
             }
-        }));
+        });
+        if !sending.on_its_way(reading) && may_be_cancelled {
+            self.cancel(id, "stopped while it was sent").await;
+        }
         Ok(())
     }
 
@@ -132,6 +136,22 @@ impl HttpLink {
         };
         let response = answer.map_err(|error| endpoint.broken(&error, on_its_way.try_recv().is_ok()))?;
         if response.status().is_success() { Ok(()) } else { Err(reply::refused(endpoint, response.status(), session)) }
+    }
+
+    /// Tells a legacy upstream to stop; hanging up is the whole cancellation in the modern protocol.
+    async fn cancel(&self, id: u64, reason: &str) {
+        if self.shared.era == Era::Legacy {
+            let message = Outgoing {
+                bytes: cancelled(id, reason),
+                id: None,
+                method: "notifications/cancelled".into(),
+                name: None,
+                param_headers: Vec::new(),
+                version: None,
+            };
+            // An upstream that does not hear it goes on for nobody; its answer is dropped.
+            let _unheard = self.tell(message, FAREWELL).await;
+        }
     }
 
     /// Stops all that is read.
@@ -159,23 +179,15 @@ impl Link for HttpLink {
 
     fn stop(&self, id: u64, reason: &str) -> BoxFuture<'_, ()> {
         let open = lock(&self.shared.open).remove(&id);
-        let may_be_cancelled = open.as_ref().is_some_and(|open| open.may_be_cancelled);
-        // Dropping the response stream is the whole cancellation in the modern protocol.
-        if let Some(task) = open.and_then(|open| open.task) {
-            task.abort();
-        }
-        let notification = (may_be_cancelled && self.shared.era == Era::Legacy).then(|| Outgoing {
-            bytes: cancelled(id, reason),
-            id: None,
-            method: "notifications/cancelled".into(),
-            name: None,
-            param_headers: Vec::new(),
-            version: None,
-        });
+        // One that is not on its way yet is cancelled when it is, so that the two do not overtake each other.
+        let Some(Open { may_be_cancelled, task: Some(task) }) = open else {
+            return Box::pin(std::future::ready(()));
+        };
+        task.abort();
+        let reason = reason.to_owned();
         Box::pin(async move {
-            if let Some(message) = notification {
-                // An upstream that does not hear it goes on for nobody; its answer is dropped.
-                let _unheard = self.tell(message, FAREWELL).await;
+            if may_be_cancelled {
+                self.cancel(id, &reason).await;
             }
         })
     }
@@ -217,11 +229,15 @@ impl<'a> Sending<'a> {
         Self { shared, id, done: false }
     }
 
-    /// Starts reading, unless the request was stopped meanwhile.
-    fn on_its_way(mut self, reading: impl Future<Output = ()> + Send + 'static) {
+    /// Starts reading; false if the request was stopped meanwhile.
+    fn on_its_way(mut self, reading: impl Future<Output = ()> + Send + 'static) -> bool {
         self.done = true;
-        if let Some(open) = lock(&self.shared.open).get_mut(&self.id) {
-            open.task = Some(tokio::spawn(reading).abort_handle());
+        match lock(&self.shared.open).get_mut(&self.id) {
+            Some(open) => {
+                open.task = Some(tokio::spawn(reading).abort_handle());
+                true
+            }
+            None => false,
         }
     }
 }

@@ -38,7 +38,8 @@ pub(super) async fn listen(shared: Arc<Shared>) {
                     }
                 };
                 if stopped == Stopped::TooLong {
-                    tracing::warn!(target: LOG, upstream, fault = "upstream", "sent an event that is too long: not listening any more");
+                    let what = "sent an event that is too long: not listening any more";
+                    tracing::warn!(target: LOG, upstream, fault = "upstream", "{what}");
                     return;
                 }
                 if started.elapsed() >= LASTING {

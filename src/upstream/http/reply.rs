@@ -89,7 +89,8 @@ impl Request {
         let refused = refused(&self.shared.endpoint, status, self.session);
         if status.is_redirection() {
             let target = response.headers().get(header::LOCATION);
-            tracing::warn!(target: LOG, upstream = self.shared.endpoint.id, ?target, "is redirected, which is not followed");
+            let upstream = self.shared.endpoint.id.as_str();
+            tracing::warn!(target: LOG, upstream, ?target, "is redirected, which is not followed");
         }
         if gone || !(status.is_client_error() || status.is_server_error()) {
             return Err(refused);

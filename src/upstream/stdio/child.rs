@@ -5,20 +5,18 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use rustix::process::Signal;
 use tokio::io::AsyncWriteExt;
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::process::{Child, ChildStdin};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::lines::{Line, Lines};
 use super::link::{StdioLink, ToWrite};
-use super::waiting::{Admitted, Waiting};
+use super::read::{End, Reader};
+use super::waiting::Waiting;
 use super::{Program, log};
 use crate::gate::{Fault, Inbound, UpstreamError};
-use crate::message::{Malformed, Message};
 use crate::upstream::process::{Group, command};
 use crate::upstream::slots::Slot;
 use crate::upstream::{LOG, lock, may_have_run, not_run};
@@ -50,12 +48,7 @@ pub(super) fn start(
     let (closing, asked) = watch::channel(false);
     let (ended, has_ended) = watch::channel(false);
     let logger = Arc::clone(program);
-    let reader = Reader {
-        program: Arc::clone(program),
-        waiting: Arc::clone(&waiting),
-        inbound: inbound.clone(),
-        lines: Lines::new(stdout, program.max_line),
-    };
+    let reader = Reader::new(Arc::clone(program), Arc::clone(&waiting), inbound.clone(), stdout);
     let life = Life {
         program: Arc::clone(program),
         child,
@@ -93,11 +86,12 @@ fn spawn(program: &Program) -> Result<Child, UpstreamError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unreachable(format!(
-            "upstream `{id}` cannot be started: there is no program `{name}`; install it, or give its full path in `command`"
+            "upstream `{id}` cannot be started: there is no program `{name}`; install it, or give its full \
+             path in `command`"
         )),
-        io::ErrorKind::PermissionDenied => unreachable(format!(
-            "upstream `{id}` cannot be started: `{name}` may not be run; make it executable"
-        )),
+        io::ErrorKind::PermissionDenied => {
+            unreachable(format!("upstream `{id}` cannot be started: `{name}` may not be run; make it executable"))
+        }
         _ => unreachable(format!("upstream `{id}` cannot be started: `{name}`: {error}")),
     })
 }
@@ -121,16 +115,6 @@ enum Turn {
     Exited(io::Result<ExitStatus>),
     /// The link was closed, or the upstream is shut down.
     Asked,
-}
-
-/// Why reading came to an end.
-enum End {
-    /// It closed its standard output.
-    Eof,
-    /// A line was too long to go on.
-    TooLong,
-    /// The gate does not listen any more.
-    Unheard,
 }
 
 impl Life {
@@ -162,7 +146,8 @@ impl Life {
         };
         self.program.set_up(false);
         lock(&self.program.backoff).died(lived, Instant::now());
-        tracing::warn!(target: LOG, upstream = self.program.id, fault = "upstream", lived_ms = lived.as_millis(), "{error}");
+        let (upstream, lived_ms) = (self.program.id.as_str(), lived.as_millis());
+        tracing::warn!(target: LOG, upstream, fault = "upstream", lived_ms, "{error}");
         // Nobody to tell is no error.
         let _unheard = self.inbound.send(Inbound::Closed(error)).await;
     }
@@ -170,7 +155,7 @@ impl Life {
     /// It exited: passes on what it wrote before.
     async fn exited(&mut self, status: io::Result<ExitStatus>) -> UpstreamError {
         if timeout(self.program.grace, &mut self.reading).await.is_err() {
-            // A process it left behind keeps its standard output open, or the gate is slow; what was written stays readable.
+            // A process it left behind keeps its standard output open, or the gate is slow; what was written stays.
             self.group.signal(Signal::KILL);
             let _end = (&mut self.reading).await;
         }
@@ -229,70 +214,4 @@ async fn write(mut stdin: ChildStdin, mut queue: mpsc::Receiver<ToWrite>) {
             return;
         }
     }
-}
-
-struct Reader {
-    program: Arc<Program>,
-    waiting: Arc<Waiting>,
-    inbound: mpsc::Sender<Inbound>,
-    lines: Lines<ChildStdout>,
-}
-
-impl Reader {
-    async fn run(mut self) -> End {
-        loop {
-            let line = match self.lines.next().await {
-                Ok(Some(Line::Whole(line))) => line,
-                Ok(Some(Line::Cut(_))) => return End::TooLong,
-                Ok(None) | Err(_) => return End::Eof,
-            };
-            let Some(inbound) = self.read(line) else { continue };
-            if self.inbound.send(inbound).await.is_err() {
-                return End::Unheard;
-            }
-        }
-    }
-
-    /// What to tell the gate of a line. A line that is no message is skipped: many servers print a banner.
-    fn read(&self, line: Vec<u8>) -> Option<Inbound> {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return None;
-        }
-        let id = &self.program.id;
-        let line = Bytes::from(line);
-        let message = match Message::framed(line.clone()) {
-            Ok(message) => message,
-            Err(malformed) => return self.malformed(&line, &malformed),
-        };
-        self.program.set_up(true);
-        match self.waiting.admit(&message) {
-            Admitted::Message => Some(Inbound::Message { message, related: None }),
-            Admitted::Stray => {
-                let answer = message.id().unwrap_or("null");
-                tracing::warn!(target: LOG, upstream = id, fault = "upstream", answer, "answered nothing that waits: ignored");
-                None
-            }
-        }
-    }
-
-    fn malformed(&self, line: &[u8], malformed: &Malformed) -> Option<Inbound> {
-        let id = &self.program.id;
-        let text = log::shown(line.get(..200).unwrap_or(line));
-        tracing::warn!(target: LOG, upstream = id, fault = "upstream", line = %text, "wrote a line that is no message: {malformed}");
-        let request = answered_id(line).filter(|request| self.waiting.remove(*request).is_some())?;
-        let error =
-            may_have_run(Fault::Garbage, format!("upstream `{id}` answered with something that is not JSON-RPC"));
-        Some(Inbound::Failed { id: request, error })
-    }
-}
-
-/// The request that a line answers which is JSON but no good message, so that it need not wait for nothing.
-fn answered_id(line: &[u8]) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    struct Answer {
-        id: u64,
-        method: Option<serde::de::IgnoredAny>,
-    }
-    let answer: Answer = serde_json::from_str(&String::from_utf8_lossy(line)).ok()?;
-    answer.method.is_none().then_some(answer.id)
 }

@@ -34,18 +34,18 @@ pub(super) fn shown(line: &[u8]) -> String {
 }
 
 /// Counts lines by the second.
-struct Rate {
+pub(super) struct Rate {
     second: Instant,
     count: u32,
 }
 
 impl Rate {
-    fn new(now: Instant) -> Self {
+    pub fn new(now: Instant) -> Self {
         Self { second: now, count: 0 }
     }
 
     /// Whether to write the next line, and how many were left out in the second before, once that is over.
-    fn next(&mut self, now: Instant) -> (bool, u32) {
+    pub fn next(&mut self, now: Instant) -> (bool, u32) {
         let mut lost = 0;
         if now.duration_since(self.second) >= Duration::from_secs(1) {
             lost = self.count.saturating_sub(MAX_RATE);

@@ -1,12 +1,13 @@
 //! An executor that is a child process and speaks JSON lines on its standard streams (MCP, "Transports", stdio).
 //!
-//! Each link has a child of its own, so a server's requests, notifications and progress have one owner. A child that dies
-//! takes its own link along and no other; starting the next one waits out a pause that grows with quick deaths.
+//! Each link has a child of its own, so a server's requests, notifications and progress have one owner. A child that
+//! dies takes its own link along and no other; starting the next one waits out a pause that grows with quick deaths.
 
 mod child;
 mod lines;
 mod link;
 mod log;
+mod read;
 mod waiting;
 
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 
 use super::tool::{Output, State, ToolExecution};
 
-/// Waits for a run to end. When `cancelled` comes first, the run is stopped, once, and its output is dropped, but its end
-/// is still waited for: afterwards nothing of it runs any more.
+/// Waits for a run to end. When `cancelled` comes first, the run is stopped, once, and its output is dropped, but its
+/// end is still waited for: afterwards nothing of it runs any more.
 pub(super) async fn drive(execution: &dyn ToolExecution, cancelled: impl Future<Output = ()>) -> Option<Output> {
     tokio::select! {
         biased;

@@ -1,7 +1,7 @@
 //! `execute_cmd`: a command of the shell.
 //!
-//! No sandbox: a command can reach whatever the gateway's user can reach, `secrets` folders too. What keeps it in bounds
-//! is the policy alone, under which a shell text is at best asked for.
+//! No sandbox: a command can reach whatever the gateway's user can reach, `secrets` folders too, and a process that it
+//! moves to a session of its own (`setsid`) outlives it. What keeps it in bounds is the policy alone.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::ExitStatus;

@@ -1,9 +1,9 @@
 //! The built-in executor: files and commands below one folder, in process.
 //!
 //! It opens only the path it is given, component by component without links: where the gateway forwards the canonical
-//! path that was judged, nothing that is swapped in between can lead elsewhere. It never lists, searches or opens anything
-//! called `secrets`, whatever the policy says. `execute_cmd` is another matter: a command can reach what the gateway's own
-//! user can, and is only as safe as the policy that lets it pass.
+//! path that was judged, nothing that is swapped in between can lead elsewhere. It never lists, searches or opens
+//! anything called `secrets`, whatever the policy says. `execute_cmd` is another matter: a command can reach what the
+//! gateway's own user can, and is only as safe as the policy that lets it pass.
 
 mod driver;
 mod execute;

@@ -13,8 +13,8 @@ pub(super) trait Tool: Send + Sync {
     /// What it is called and takes.
     fn definition(&self) -> Definition;
 
-    /// Begins a run. Arguments that do not fit end it with an [`Output`] that says so (MCP 2025-11-25, "Error Handling":
-    /// the model can mend them).
+    /// Begins a run. Arguments that do not fit end it with an [`Output`] that says so, since the model can mend them
+    /// (MCP 2025-11-25, "Error Handling").
     fn start(&self, root: &Arc<Root>, arguments: Value) -> Arc<dyn ToolExecution>;
 }
 

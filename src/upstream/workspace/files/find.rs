@@ -39,8 +39,8 @@ fn search_definition() -> Definition {
 fn grep_definition() -> Definition {
     Definition {
         name: "grep_files",
-        description: "Finds lines in text files of the workspace by a regular expression; each comes as path:line: text. \
-                      Binary files and those over 10 MB are left out.",
+        description: "Finds lines in text files of the workspace by a regular expression; each comes as path:line: \
+                      text. Binary files and those over 10 MB are left out.",
         input_schema: schema(
             json!({
                 "path": { "type": "string", "description": "A file or a folder; the workspace itself if left out" },

@@ -13,7 +13,10 @@ use crate::upstream::workspace::tool::{Definition, Stop};
 pub(super) const TOOL: FileTool = FileTool { definition, run };
 
 fn definition() -> Definition {
-    let lines = |end: &str| json!({ "type": "integer", "minimum": 1, "description": format!("Only so many lines at its {end}") });
+    let lines = |end: &str| {
+        let description = format!("Only so many lines at its {end}");
+        json!({ "type": "integer", "minimum": 1, "description": description })
+    };
     Definition {
         name: "read_file",
         description: "Reads a text file of the workspace, at most 10 MB; a larger one with `head` or `tail`.",
