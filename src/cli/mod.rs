@@ -5,3 +5,4 @@ pub mod audit;
 pub mod calls;
 pub mod client;
 pub mod exit;
+pub mod init;

@@ -1,0 +1,117 @@
+//! `portcullis init`: a configuration and a policy to start from.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::exit::Exit;
+
+/// The policy that a new setup starts with, and that commands without a configuration use.
+pub const BASE_POLICY: &str = include_str!("../../policies/base.yaml");
+
+/// The configuration that a new setup starts with.
+pub const QUICKSTART: &str = include_str!("../../examples/quickstart/portcullis.yaml");
+
+/// The folder that the new setup's workspace serves.
+const WORK: &str = "work";
+
+/// Write a commented portcullis.yaml and policies/ to start from
+#[derive(Args, Debug)]
+pub struct Init {
+    /// Where to write them; made if it is not there
+    #[arg(default_value = ".", value_name = "DIR")]
+    folder: PathBuf,
+}
+
+impl Init {
+    /// Runs the command.
+    pub fn run(self) -> Exit {
+        let mut out = io::stdout().lock();
+        let done = init(&self.folder).and_then(|written| report(&mut out, &self.folder, &written));
+        match done {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                eprintln!("{error}");
+                Exit::Failed
+            }
+        }
+    }
+}
+
+/// Writes the files, none over one that is there, and answers what was written.
+///
+/// # Errors
+/// A file is there already (then nothing is written), or one cannot be written.
+pub fn init(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let files =
+        [(folder.join("portcullis.yaml"), QUICKSTART), (folder.join("policies").join("base.yaml"), BASE_POLICY)];
+    if let Some((there, _)) = files.iter().find(|(file, _)| fs::symlink_metadata(file).is_ok()) {
+        let message = format!(
+            "{} is there already, and nothing was written; name another folder or move it away",
+            there.display()
+        );
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+    }
+    let work = folder.join(WORK);
+    for made in [&work, &folder.join("policies")] {
+        fs::create_dir_all(made).map_err(|error| told(made, &error))?;
+    }
+    for (file, text) in &files {
+        let write = fs::File::create_new(file).and_then(|mut new| new.write_all(text.as_bytes()));
+        write.map_err(|error| told(file, &error))?;
+    }
+    Ok(files.into_iter().map(|(file, _)| file).chain([work]).collect())
+}
+
+fn told(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{} cannot be written: {error}", path.display()))
+}
+
+fn report(out: &mut impl Write, folder: &Path, written: &[PathBuf]) -> io::Result<()> {
+    for path in written {
+        writeln!(out, "wrote {}", path.display())?;
+    }
+    let start = if folder == Path::new(".") { String::new() } else { format!("cd {} && ", folder.display()) };
+    writeln!(out, "next: {start}portcullis serve")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::{self, Transport};
+    use crate::policy;
+
+    #[test]
+    fn what_it_writes_loads_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("new");
+        assert_eq!(init(&target).unwrap().len(), 3);
+        let config = config::load(&target.join("portcullis.yaml")).unwrap();
+        assert!(matches!(config.upstreams["workspace"].transport, Transport::Workspace));
+        let loaded = policy::load(&config.policy, &[]).unwrap();
+        assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+        assert_eq!(loaded.files, [target.join("policies/base.yaml")]);
+    }
+
+    #[test]
+    fn the_example_in_the_repository_loads() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart/portcullis.yaml");
+        let config = config::load(&file).unwrap();
+        let loaded = policy::load(&config.policy, &[]).unwrap();
+        assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    }
+
+    #[test]
+    fn it_writes_over_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("policies")).unwrap();
+        fs::write(folder.path().join("policies/base.yaml"), "mine").unwrap();
+        let error = init(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("base.yaml is there already"), "{error}");
+        assert!(!folder.path().join("portcullis.yaml").exists());
+        assert_eq!(fs::read_to_string(folder.path().join("policies/base.yaml")).unwrap(), "mine");
+    }
+}
