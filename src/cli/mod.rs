@@ -6,3 +6,4 @@ pub mod calls;
 pub mod client;
 pub mod exit;
 pub mod init;
+pub mod token;

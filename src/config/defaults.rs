@@ -120,6 +120,12 @@ pub fn is_upstream_id(text: &str) -> bool {
     (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
+/// Whether a text can be the name of an agent or an approver: 1 to 64 letters, digits and `. _ @ + -`.
+pub fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "._@+-".contains(c);
+    (1..=64).contains(&text.chars().count()) && text.chars().all(plain)
+}
+
 /// When a token stops being good: the beginning of a day in UTC (`2027-01-01`), or an RFC 3339 moment.
 pub fn expiry(text: &str) -> Option<Timestamp> {
     let moment: jiff::Timestamp = if text.len() == "2027-01-01".len() {

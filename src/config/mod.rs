@@ -13,7 +13,7 @@ use crate::clock::Timestamp;
 use crate::record::{Depth, Source};
 use crate::secret::{Secret, TokenHash};
 
-pub use defaults::{default_state_dir, expiry, is_upstream_id};
+pub use defaults::{default_state_dir, expiry, is_name, is_upstream_id};
 pub use load::load;
 
 /// The id of the gateway's own tools, which no configured upstream may take.

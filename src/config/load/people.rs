@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::yaml::{Fields, Mark, Node, Report};
-use super::super::{AgentConfig, AllowSelf, ApproverConfig, Role, TokenConfig, expiry};
+use super::super::{AgentConfig, AllowSelf, ApproverConfig, Role, TokenConfig, expiry, is_name};
 use crate::record::{Depth, Source};
 use crate::secret::TokenHash;
 
@@ -103,8 +103,7 @@ fn people<'n, T>(
 
 fn name<'n>(node: &'n Node, seen: &mut Vec<&'n str>, report: &mut Report) -> Option<&'n str> {
     let name = node.text(report)?;
-    let plain = |c: char| c.is_alphanumeric() || "._@+-".contains(c);
-    if !name.chars().all(plain) || name.chars().count() > 64 {
+    if !is_name(name) {
         report.error(node.at, format!("`{name}` is no name")).help("use up to 64 letters, digits and . _ @ + -");
         return None;
     }
