@@ -3,11 +3,9 @@
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::Space;
-use crate::catalog::Catalogue;
-use crate::config::{FileSystem, ForwardPaths, OnDisconnect, Os, Transport, UpstreamConfig};
+use crate::config::{Transport, UpstreamConfig};
 
 /// A temporary folder with files in it.
 pub(in crate::facet) struct Tree {
@@ -47,23 +45,7 @@ impl Tree {
     }
 
     pub(in crate::facet) fn space(&self, change: impl FnOnce(&mut UpstreamConfig)) -> Space {
-        let mut config = UpstreamConfig {
-            id: "files".to_owned(),
-            transport: Transport::Workspace,
-            root: self.root.clone(),
-            cwd: self.root.clone(),
-            filesystem: FileSystem::Shared,
-            os: Os::Linux,
-            case_insensitive: false,
-            path_map: Vec::new(),
-            expands_tilde: false,
-            expands_env: false,
-            forward_paths: ForwardPaths::AsSent,
-            hard_links_ask: true,
-            catalogue: Catalogue::default(),
-            on_disconnect: OnDisconnect::Auto,
-            timeout: Duration::from_secs(1),
-        };
+        let mut config = UpstreamConfig::new("files", Transport::Workspace, self.root.clone());
         change(&mut config);
         Space::new(&config)
     }

@@ -8,7 +8,7 @@ mod loading;
 use std::path::PathBuf;
 
 use super::{Judgement, Loaded, Policy, Subject, judge, load};
-use crate::config::PolicyConfig;
+use crate::config::{PolicyConfig, Transport, UpstreamConfig};
 use crate::diagnostic::Diagnostic;
 use crate::facet::path::Space;
 use crate::facet::{Facet, FacetKind, Floor, FloorWhy, PathFacet, Touched};
@@ -117,7 +117,7 @@ fn judged(policy: &Policy, subject: &Subject<'_>, facets: &[Facet]) -> Judgement
 }
 
 fn space() -> Space {
-    Space { root: "/w".into() }
+    Space::new(&UpstreamConfig::new("files", Transport::Workspace, "/w".into()))
 }
 
 fn json(text: &str) -> Json {
