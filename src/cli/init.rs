@@ -81,6 +81,28 @@ fn report(out: &mut impl Write, folder: &Path, written: &[PathBuf]) -> io::Resul
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::config::{self, Transport};
+    use crate::policy;
+
+    #[test]
+    fn what_it_writes_loads_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("new");
+        assert_eq!(init(&target).unwrap().len(), 3);
+        let config = config::load(&target.join("portcullis.yaml")).unwrap();
+        assert!(matches!(config.upstreams["workspace"].transport, Transport::Workspace));
+        let loaded = policy::load(&config.policy, &[]).unwrap();
+        assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+        assert_eq!(loaded.files, [target.join("policies/base.yaml")]);
+    }
+
+    #[test]
+    fn the_example_in_the_repository_loads() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart/portcullis.yaml");
+        let config = config::load(&file).unwrap();
+        let loaded = policy::load(&config.policy, &[]).unwrap();
+        assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    }
 
     #[test]
     fn it_writes_over_nothing() {

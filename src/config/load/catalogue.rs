@@ -70,7 +70,7 @@ fn tool(entry: &Entry, report: &mut Report) -> Option<Tool> {
     fields.later("unwrap", report);
     let mut tool = Tool { category: category.map(str::to_owned), argv, ..Tool::default() };
     for entry in fields.rest("/ARGUMENT", |key| key.starts_with('/')) {
-        let pointer = pointer(&entry.key, entry, report);
+        let pointer = pointer(&entry.key, &entry.value, report);
         let arguments = argument(&entry.value, report);
         if let (Some(pointer), Some(arguments)) = (pointer, arguments) {
             tool.arguments.extend(arguments.into_iter().map(|argument| (pointer.clone(), argument)));
@@ -85,7 +85,7 @@ fn argv(node: &Node, report: &mut Report) -> Option<Vec<String>> {
     let nodes = node.sequence(report)?;
     let words: Vec<String> = nodes.iter().filter_map(|node| node.text(report).map(str::to_owned)).collect();
     for (word, node) in words.iter().zip(nodes).filter(|(word, _)| word.starts_with('/')) {
-        parse_pointer(word).or_else(|| refuse_pointer(word, node, report));
+        pointer(word, node, report);
     }
     (!words.is_empty() && words.len() == nodes.len()).then_some(words)
 }
@@ -116,29 +116,20 @@ fn argument(node: &Node, report: &mut Report) -> Option<Vec<Argument>> {
     let accesses: Vec<Option<Access>> = accesses.iter().filter_map(|node| node.choice(&ACCESSES, report)).collect();
     let recursive = fields.optional("recursive").and_then(|node| node.boolean(report)).unwrap_or_default();
     let missing = fields.optional("missing").and_then(|node| node.text(report)).map(str::to_owned);
-    let base = fields.entry("base").and_then(|entry| pointer(entry.value.text(report)?, entry, report));
+    let base = fields.optional("base").and_then(|node| pointer(node.text(report)?, node, report));
     let keep_last = fields.optional("keep").and_then(|node| node.boolean(report)).unwrap_or_default();
     fields.finish(report);
     let path = |access| Argument::Path { access, recursive, missing: missing.clone(), base: base.clone(), keep_last };
     Some(accesses.into_iter().map(path).collect())
 }
 
-fn pointer(text: &str, entry: &Entry, report: &mut Report) -> Option<Pointer> {
-    parse_pointer(text).or_else(|| refuse_pointer(text, &entry.value, report))
-}
-
-fn refuse_pointer<T>(text: &str, node: &Node, report: &mut Report) -> Option<T> {
-    report
-        .error(node.at, format!("`{text}` is no JSON pointer"))
-        .help("write `/name/inner`, `/list/*` for every element, `~1` for a `/` and `~0` for a `~` in a name");
-    None
-}
-
-/// RFC 6901, section 3, below the whole document.
-fn parse_pointer(text: &str) -> Option<Pointer> {
-    let unescape = |token: &str| {
-        let stray = token.replace("~0", "").replace("~1", "").contains('~');
-        (!stray && !token.is_empty()).then(|| token.replace("~1", "/").replace("~0", "~").into())
-    };
-    text.strip_prefix('/')?.split('/').map(unescape).collect::<Option<_>>().map(Pointer)
+/// A pointer below the whole of the arguments; an empty key on the way is a slip of the hand.
+fn pointer(text: &str, node: &Node, report: &mut Report) -> Option<Pointer> {
+    let pointer = text.parse::<Pointer>().ok().filter(|pointer| pointer.0.iter().all(|key| !key.is_empty()));
+    if pointer.is_none() {
+        report
+            .error(node.at, format!("`{text}` is no JSON pointer"))
+            .help("write `/name/inner`, `/list/*` for every element, `~1` for a `/` and `~0` for a `~` in a name");
+    }
+    pointer
 }

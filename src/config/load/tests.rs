@@ -258,3 +258,24 @@ fn a_wildcard_in_the_folders_name_is_no_wildcard() {
     let config = load_with(&folder.join("portcullis.yaml"), &environment).unwrap();
     assert!(config.policy.files[0].ends_with(r"/a\[b\]\*/a.yaml"), "{:?}", config.policy.files);
 }
+
+#[test]
+fn built_in_catalogues_are_named() {
+    let text = "policy: { files: [a.yaml] }\nupstreams:\n  a: { command: [x], catalogue: filesystem }\n  w: { workspace: true, root: work }\n";
+    let (config, folder) = good(text);
+    assert!(config.upstreams["a"].catalogue.tools.contains_key("read_text_file"));
+    let workspace = &config.upstreams["w"];
+    assert!(workspace.catalogue.tools.contains_key("write_file"));
+    assert_eq!((workspace.forward_paths, &workspace.root), (ForwardPaths::Canonical, &folder.join("work")));
+
+    let wrong = text.replace("filesystem", "filesytem").replace("root: work", "catalogue: git, filesystem: none");
+    assert_eq!(
+        messages(&wrong),
+        [
+            "3:33: there is no built-in catalogue `filesytem`",
+            "4:6: the workspace has no `root`",
+            "4:36: the workspace brings its own catalogue",
+            "4:53: the workspace works on this machine's files",
+        ]
+    );
+}

@@ -199,7 +199,7 @@ fn root(
         Some(node) => around.path(node, report),
         None if matches!(transport, Some(Transport::Workspace)) => {
             report
-                .error(fields.at, "`root` is missing")
+                .error(fields.at, "the workspace has no `root`")
                 .help("name the folder that the workspace serves, such as `root: ./work`");
             None
         }
