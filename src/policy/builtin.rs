@@ -48,36 +48,43 @@ pub(super) fn guardrails(
     own_files: &[PathBuf],
     policy_files: &[String],
 ) -> Result<Vec<Rule>, PatternError> {
-    let mut own = Paths::default();
-    own_files.iter().for_each(|path| own.push(PathPattern::exactly(path).with_physical()));
-    for glob in policy_files {
-        own.push(PathPattern::parse(glob)?.with_physical());
+    let mut rules = Vec::new();
+    for name in NAMES.into_iter().filter(|name| !disabled.iter().any(|off| off == name)) {
+        let (verdict, path, access, reason) = match name {
+            "secrets" => (Verdict::Deny, paths(SECRETS)?, vec![], "secrets never reach a model"),
+            "kernel-paths" => {
+                let reason = "these files are doors into the kernel and into other processes";
+                (Verdict::Deny, paths(KERNEL_PATHS)?, vec![], reason)
+            }
+            "own-files" => {
+                let path = own(own_files, policy_files)?;
+                // Without a path it would match everything.
+                if path.is_empty() {
+                    continue;
+                }
+                (Verdict::Deny, path, vec![], "the gateway's own files decide what is allowed")
+            }
+            _ => {
+                let reason = "what is written here runs as code later";
+                (Verdict::Ask, paths(RUNS_LATER)?, vec![Access::Write, Access::Delete], reason)
+            }
+        };
+        rules.push(guardrail(name, verdict, Fields { path, access, ..Fields::default() }, reason));
     }
-    let write_and_delete = vec![Access::Write, Access::Delete];
-    let all = [
-        guardrail("secrets", Verdict::Deny, paths(SECRETS)?, vec![], "secrets never reach a model"),
-        guardrail(
-            "kernel-paths",
-            Verdict::Deny,
-            paths(KERNEL_PATHS)?,
-            vec![],
-            "these files are doors into the kernel and into other processes",
-        ),
-        guardrail("own-files", Verdict::Deny, own, vec![], "the gateway's own files decide what is allowed"),
-        guardrail(
-            "runs-later",
-            Verdict::Ask,
-            paths(RUNS_LATER)?,
-            write_and_delete,
-            "what is written here runs as code later",
-        ),
-    ];
-    let on = |rule: &Rule| !disabled.iter().any(|name| rule.label.strip_prefix("builtin:") == Some(name));
-    // Without own files there is nothing to guard, and no fields would match everything.
-    Ok(all.into_iter().filter(|rule| on(rule) && !rule.fields.path.is_empty()).collect())
+    Ok(rules)
 }
 
-fn guardrail(name: &str, verdict: Verdict, path: Paths, access: Vec<Access>, reason: &str) -> Rule {
+fn own(files: &[PathBuf], globs: &[String]) -> Result<Paths, PatternError> {
+    let mut own = Paths::default();
+    files.iter().for_each(|path| own.push(PathPattern::exactly(path).with_physical()));
+    // The files that are there are among `files`.
+    for glob in globs.iter().filter(|glob| glob.contains(['*', '?', '[', '{'])) {
+        own.push(PathPattern::parse(glob)?.with_physical());
+    }
+    Ok(own)
+}
+
+fn guardrail(name: &str, verdict: Verdict, fields: Fields, reason: &str) -> Rule {
     Rule {
         label: format!("builtin:{name}"),
         verdict,
@@ -85,7 +92,7 @@ fn guardrail(name: &str, verdict: Verdict, path: Paths, access: Vec<Access>, rea
         reason: Some(reason.into()),
         file: None,
         line: None,
-        fields: Fields { path, access, ..Fields::default() },
+        fields,
         except: Vec::new(),
         approval: None,
     }

@@ -106,11 +106,11 @@ pub(super) struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    fn new(kind: FacetKindRecord, floors: Vec<FloorRecord>, said: Vec<Said<'a>>) -> Self {
-        let mut rules: Vec<&Rule> = said.iter().filter_map(|said| said.rule).collect();
-        rules.sort_by(|a, b| b.verdict.cmp(&a.verdict).then_with(|| a.label.cmp(&b.label)));
-        let matches = rules.into_iter().map(Rule::record).collect();
-        let verdict = said.iter().map(|said| said.verdict).max().unwrap_or(Verdict::Deny);
+    /// Whatever order the rules were tried in, the strictest stands first and names decide among equals.
+    fn new(kind: FacetKindRecord, floors: Vec<FloorRecord>, mut said: Vec<Said<'a>>) -> Self {
+        said.sort_by(|a, b| b.verdict.cmp(&a.verdict).then_with(|| a.label.cmp(&b.label)));
+        let matches = said.iter().filter_map(|said| said.rule).map(Rule::record).collect();
+        let verdict = said.first().map_or(Verdict::Deny, |said| said.verdict);
         Self { record: FacetRecord { kind, floors, matches, verdict }, said }
     }
 }

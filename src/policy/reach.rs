@@ -53,7 +53,10 @@ pub(super) fn below<'a>(bench: &Bench<'a>, path: &PathFacet, target: Target<'_>,
         return Vec::new();
     }
     let candidates: Vec<&'a Rule> = bench.rules().filter(|rule| may_guard(bench.subject, rule, target)).collect();
-    path.physical.iter().flat_map(|from| walked(bench, path, from, &candidates, space)).collect()
+    // By both names: a rule may guard a place below a link by the link's name.
+    let mut starts = vec![&path.lexical];
+    starts.extend(path.physical.iter().filter(|from| **from != path.lexical));
+    starts.into_iter().flat_map(|from| walked(bench, path, from, &candidates, space)).collect()
 }
 
 fn walked<'a>(

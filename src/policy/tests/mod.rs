@@ -3,6 +3,7 @@
 
 mod holds;
 mod judging;
+mod laws;
 mod loading;
 
 use std::path::PathBuf;
