@@ -4,11 +4,9 @@ use std::path::PathBuf;
 
 use super::fields::{Fields, Paths};
 use super::model::Rule;
+use crate::config::BUILT_IN_GUARDRAILS;
 use crate::pattern::{PathPattern, PatternError};
 use crate::record::{Access, Verdict};
-
-/// The built-in guardrails by name.
-pub(super) const NAMES: [&str; 4] = ["secrets", "kernel-paths", "own-files", "runs-later"];
 
 const SECRETS: &[&str] = &["**/secrets/"];
 
@@ -49,7 +47,7 @@ pub(super) fn guardrails(
     policy_files: &[String],
 ) -> Result<Vec<Rule>, PatternError> {
     let mut rules = Vec::new();
-    for name in NAMES.into_iter().filter(|name| !disabled.iter().any(|off| off == name)) {
+    for name in BUILT_IN_GUARDRAILS.into_iter().filter(|name| !disabled.iter().any(|off| off == name)) {
         let (verdict, path, access, reason) = match name {
             "secrets" => (Verdict::Deny, paths(SECRETS)?, vec![], "secrets never reach a model"),
             "kernel-paths" => {

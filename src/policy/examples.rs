@@ -1,14 +1,12 @@
 //! The examples that rules carry: a policy whose examples fail does not load.
 
-use std::time::Duration;
-
 use super::judge::{matches, target};
 use super::model::Rule;
 use super::read::{FileDraft, RuleDraft};
 use super::request::Request;
 use crate::catalog::{Catalogue, Tool};
 use crate::config::yaml::{Node, Report};
-use crate::config::{FileSystem, ForwardPaths, OnDisconnect, Os, Transport, UpstreamConfig};
+use crate::config::{FileSystem, Transport, UpstreamConfig};
 use crate::facet::path::Space;
 use crate::facet::{Facet, FacetKind, Floor, FloorWhy, Touched};
 use crate::message::Limits;
@@ -113,21 +111,6 @@ fn catalogue(request: &Request) -> Catalogue {
 
 /// `filesystem: none` with root `/root`.
 pub(super) fn nowhere() -> UpstreamConfig {
-    UpstreamConfig {
-        id: "example".into(),
-        transport: Transport::Workspace,
-        root: "/root".into(),
-        cwd: "/root".into(),
-        filesystem: FileSystem::None,
-        os: Os::default(),
-        case_insensitive: false,
-        path_map: Vec::new(),
-        expands_tilde: false,
-        expands_env: false,
-        forward_paths: ForwardPaths::default(),
-        hard_links_ask: false,
-        catalogue: Catalogue::default(),
-        on_disconnect: OnDisconnect::default(),
-        timeout: Duration::from_secs(1),
-    }
+    let config = UpstreamConfig::new("example", Transport::Command(Vec::new()), "/root".into());
+    UpstreamConfig { filesystem: FileSystem::None, ..config }
 }

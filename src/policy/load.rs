@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::model::Policy;
 use super::{builtin, examples, find, link, read};
-use crate::config::PolicyConfig;
+use crate::config::{BUILT_IN_GUARDRAILS, PolicyConfig};
 use crate::diagnostic::{Diagnostic, Severity, did_you_mean};
 
 /// A policy, and what a person should look at.
@@ -50,8 +50,8 @@ pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<
     let (reports, mut policy) = link::link(read, builtin);
     found.extend(reports.into_iter().flat_map(|report| report.into_diagnostics()));
 
-    for name in config.disable.iter().filter(|name| !builtin::NAMES.contains(&name.as_str())) {
-        let near = did_you_mean(name, builtin::NAMES).unwrap_or("secrets");
+    for name in config.disable.iter().filter(|name| !BUILT_IN_GUARDRAILS.contains(&name.as_str())) {
+        let near = did_you_mean(name, BUILT_IN_GUARDRAILS).unwrap_or("secrets");
         let message = format!("`policy.disable`: there is no built-in guardrail `{name}`");
         found.push(Diagnostic { help: Some(format!("did you mean `{near}`?")), ..of_file(CONFIG, message) });
     }

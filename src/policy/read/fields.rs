@@ -1,6 +1,7 @@
 //! The matching fields of a rule or of an exception.
 
 use super::args;
+use crate::config::is_upstream_id;
 use crate::config::yaml::{Fields as Yaml, Node, Report};
 use crate::diagnostic::did_you_mean;
 use crate::pattern::{NamePattern, PathPattern, PatternError};
@@ -108,10 +109,7 @@ fn tool(text: &str) -> Result<ToolTerm, PatternError> {
 
 fn upstream(text: &str) -> Result<NamePattern, PatternError> {
     let pattern = NamePattern::parse(text)?;
-    let is_id = |id: &str| {
-        (1..=32).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    };
-    if pattern.literal().is_some_and(|id| !is_id(id)) {
+    if pattern.literal().is_some_and(|id| !is_upstream_id(id)) {
         return Err(PatternError {
             what: "no upstream can have this id".into(),
             help: Some("an id is 1 to 32 lower-case letters, digits and `-`".into()),
