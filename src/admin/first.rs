@@ -1,8 +1,8 @@
 //! The approver that the first start makes where none is configured.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::{ApproverConfig, Config, Role, TokenConfig};
@@ -65,7 +65,7 @@ fn create(folder: &Path, file: &Path) -> io::Result<bool> {
     if file.exists() {
         return Ok(false);
     }
-    fs::create_dir_all(folder)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let draft = folder.join(random_id(".approver-", 12));
     let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
     writeln!(out, "{}", random_id("pc_approver_", 32))?;
@@ -88,4 +88,60 @@ fn user_name() -> String {
         (fields.nth(1)? == uid).then(|| name.to_owned())
     });
     listed.or_else(|| std::env::var("USER").ok()).filter(|name| !name.is_empty()).unwrap_or(format!("uid-{uid}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::PolicyConfig;
+
+    fn config(state_dir: &Path) -> Config {
+        Config::minimal(state_dir.to_owned(), PolicyConfig::default(), Vec::new())
+    }
+
+    #[test]
+    fn the_first_start_makes_one_who_may_do_all_and_later_starts_find_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let state_dir = folder.path().join("state");
+        let first = ensure_first_approver(&config(&state_dir)).unwrap().unwrap();
+        assert!(first.created && !first.approver.name.is_empty());
+        for (path, mode) in [(&first.file, 0o600), (&state_dir, 0o700)] {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
+        }
+        let again = ensure_first_approver(&config(&state_dir)).unwrap().unwrap();
+        assert!(!again.created);
+        assert_eq!(again.token.expose(), first.token.expose());
+        let left: Vec<_> = fs::read_dir(&state_dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [TOKEN_FILE], "no draft stays behind");
+    }
+
+    #[test]
+    fn processes_that_start_together_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let start = || ensure_first_approver(&config(folder.path())).unwrap().unwrap();
+        let all: Vec<First> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(all.iter().filter(|first| first.created).count(), 1);
+        assert!(all.iter().all(|first| first.token.expose() == all.first().unwrap().token.expose()));
+    }
+
+    #[test]
+    fn a_token_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = ensure_first_approver(&config(folder.path())).unwrap().unwrap();
+        fs::set_permissions(&first.file, fs::Permissions::from_mode(0o644)).unwrap();
+        let error = ensure_first_approver(&config(folder.path())).unwrap_err();
+        assert!(error.to_string().contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn configured_approvers_need_no_first_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = config(folder.path());
+        config.approvers = vec![ensure_first_approver(&config).unwrap().unwrap().approver];
+        assert!(ensure_first_approver(&config).unwrap().is_none());
+    }
 }
