@@ -9,6 +9,8 @@ mod guard;
 mod inbox;
 mod login;
 mod problem;
+#[cfg(test)]
+mod tests;
 
 pub use first::{First, TOKEN_FILE, ensure_first_approver};
 pub use login::login_link;

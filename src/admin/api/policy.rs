@@ -1,6 +1,5 @@
 //! The policy in force: shown, asked, loaded again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -11,11 +10,10 @@ use serde_json::Value;
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::{MAX_BODY, read_body};
+use super::read_body;
 use crate::clock::Timestamp;
 use crate::gate::InForce;
-use crate::message::Limits;
-use crate::policy::{self, Executor, Rule};
+use crate::policy::Rule;
 use crate::record::Verdict;
 
 /// The policy, as the API shows it.
@@ -60,14 +58,8 @@ pub async fn reload(State(admin): State<Arc<Admin>>, who: Who) -> Result<Json<Po
 pub async fn explain(State(admin): State<Arc<Admin>>, _: Who, request: Request) -> Result<Json<Value>, Problem> {
     let body = read_body(request).await?;
     let question = String::from_utf8(body.into()).map_err(|_| Problem::bad_request("the body is not UTF-8"))?;
-    // Finding roots and walking below recursive facets asks the file system, which may be slow.
-    let answering = tokio::task::spawn_blocking(move || {
-        let upstreams = admin.gate.config().upstreams.clone();
-        let executors: BTreeMap<String, Executor> =
-            upstreams.into_iter().map(|(id, config)| (id, Executor::new(config))).collect();
-        let limits = Limits { max_bytes: MAX_BODY, ..Limits::default() };
-        policy::explain(&admin.gate.policy().policy, &admin.gate.directory(), &executors, &question, limits)
-    });
+    // Walking below recursive facets may take a while.
+    let answering = tokio::task::spawn_blocking(move || admin.gate.explain(&question));
     answering.await.map(Json).map_err(|_| Problem::unavailable("the question could not be answered"))
 }
 
