@@ -1,0 +1,118 @@
+//! A plain MCP client of both eras, for tests that need to misbehave or to come back in their own way.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::http::{Answer, Http};
+
+const BOTH: (&str, &str) = ("accept", "application/json, text/event-stream");
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+/// The stateless protocol's version.
+pub const MODERN: &str = "2026-07-28";
+
+/// One client of one endpoint.
+#[derive(Clone)]
+pub struct Agent {
+    pub http: Http,
+    pub url: String,
+    /// The legacy session's id; none in the modern era.
+    pub session: Option<String>,
+}
+
+impl Agent {
+    /// Shakes hands as a client of 2025-11-25.
+    pub async fn legacy(url: &str) -> Self {
+        let http = Http::new();
+        let hello = json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize",
+            "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } },
+        });
+        let answer = http.send(Method::POST, url, &[BOTH, JSON], hello.to_string()).await;
+        assert_eq!(answer.status, 200, "initialize");
+        let session = Some(answer.header("mcp-session-id").to_owned()).filter(|id| !id.is_empty());
+        let result = reply(answer, 0).await;
+        assert!(result["result"]["protocolVersion"].is_string(), "initialize: {result}");
+        let agent = Self { http, url: url.to_owned(), session };
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(agent.post(&ready).await.status, 202);
+        agent
+    }
+
+    /// Speaks the stateless protocol.
+    pub fn modern(url: &str) -> Self {
+        Self { http: Http::new(), url: url.to_owned(), session: None }
+    }
+
+    /// The same client over a new connection, as after a restart of the gateway at `url`.
+    pub fn back_at(&self, url: &str) -> Self {
+        Self { http: Http::new(), url: url.to_owned(), session: self.session.clone() }
+    }
+
+    /// Posts one message with the headers of its era.
+    pub async fn post(&self, message: &Value) -> Answer {
+        let mut headers = vec![BOTH, JSON];
+        let name = ["name", "uri", "taskId"].iter().find_map(|key| message["params"][key].as_str());
+        match &self.session {
+            Some(session) => {
+                headers.extend([("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-11-25")])
+            }
+            None => {
+                headers.push(("mcp-protocol-version", MODERN));
+                headers.extend(message["method"].as_str().map(|method| ("mcp-method", method)));
+                headers.extend(name.map(|name| ("mcp-name", name)));
+            }
+        }
+        self.http.send(Method::POST, &self.url, &headers, message.to_string()).await
+    }
+
+    /// A request of this era.
+    pub fn message(&self, id: u64, method: &str, mut params: Value) -> Value {
+        if self.session.is_none() {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            });
+        }
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    }
+
+    /// Sends a request and waits for its JSON-RPC answer.
+    pub async fn request(&self, id: u64, method: &str, params: Value) -> Value {
+        reply(self.post(&self.message(id, method, params)).await, id).await
+    }
+
+    /// Calls a tool and waits for the answer, however long it is held.
+    pub async fn call(&self, id: u64, tool: &str, arguments: Value) -> Value {
+        self.request(id, "tools/call", json!({ "name": tool, "arguments": arguments })).await
+    }
+
+    /// Sends a call and returns as soon as the headers of its answer are there.
+    pub async fn begin(&self, id: u64, tool: &str, arguments: Value) -> Answer {
+        self.post(&self.message(id, "tools/call", json!({ "name": tool, "arguments": arguments }))).await
+    }
+}
+
+/// The answer to request `id`, in JSON or on the stream.
+pub async fn reply(mut answer: Answer, id: u64) -> Value {
+    if !answer.header("content-type").starts_with("text/event-stream") {
+        return answer.json().await;
+    }
+    while let Some((message, _)) = answer.event().await {
+        if message["id"] == json!(id) && message.get("method").is_none() {
+            return message;
+        }
+    }
+    panic!("the stream ended without an answer to {id}");
+}
+
+/// The text of a tool result's first block.
+pub fn text(reply: &Value) -> &str {
+    reply["result"]["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// What the gateway tells the model's side about the call.
+pub fn about(reply: &Value) -> &Value {
+    &reply["result"]["_meta"]["dev.portcullis/call"]
+}

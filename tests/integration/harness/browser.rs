@@ -1,0 +1,72 @@
+//! Headless Chromium, driven by its own driver on a free port.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+use thirtyfour::prelude::*;
+
+/// A browser with a profile of its own; ended when dropped.
+pub struct Browser {
+    pub page: WebDriver,
+    driver: Child,
+    _profile: TempDir,
+}
+
+impl Browser {
+    pub async fn start() -> Self {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver starts: scripts/test --install brings it");
+        let mut lines = BufReader::new(driver.stdout.take().expect("its output")).lines().map_while(Result::ok);
+        let port = lines
+            .find_map(|line| line.rsplit_once(" on port ")?.1.trim_end_matches('.').parse::<u16>().ok())
+            .expect("its port");
+        std::thread::spawn(move || lines.for_each(drop));
+        let profile = tempfile::tempdir().expect("a folder");
+        let mut options = DesiredCapabilities::chrome();
+        for argument in [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--window-size=1000,1400",
+            &format!("--user-data-dir={}", profile.path().display()),
+        ] {
+            options.add_arg(argument).expect("an argument");
+        }
+        let page = WebDriver::new(format!("http://127.0.0.1:{port}"), options).await.expect("a browser");
+        Self { page, driver, _profile: profile }
+    }
+
+    /// The element, as soon as it is there and shown.
+    pub async fn see(&self, css: &str) -> WebElement {
+        self.page.query(By::Css(css)).and_displayed().first().await.unwrap_or_else(|e| panic!("{css}: {e}"))
+    }
+
+    /// What a script returns.
+    pub async fn run(&self, script: &str) -> serde_json::Value {
+        self.page.execute(script, Vec::new()).await.expect("a script").json().clone()
+    }
+
+    /// Ends the browser.
+    pub async fn quit(self) {
+        let _ = self.page.clone().quit().await;
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}

@@ -1,0 +1,169 @@
+//! Holding a call: the stream lives, the hand-off attaches, one approval means one run.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::harness::agent::{Agent, about, text};
+use crate::harness::gateway::Home;
+
+const POLICY: &str = "
+version: 1
+groups:
+  default:
+    otherwise: ask
+    rules:
+      - { name: read-docs, verdict: allow, tool: '@fs_read', path: docs/ }
+";
+
+fn home(approvals: Value) -> Home {
+    let workspace = json!({ "work": { "workspace": true, "root": "$ROOT" } });
+    Home::new(POLICY, workspace).with("approvals", approvals)
+}
+
+fn write(name: &str) -> Value {
+    json!({ "path": name, "content": "written once" })
+}
+
+#[tokio::test]
+async fn after_hold_for_the_identical_call_picks_it_up() {
+    let home = home(json!({ "hold_for": "700ms", "expires": "60s", "hold_grace": "30s" }));
+    let gateway = home.serve();
+    for (round, agent) in
+        [Agent::legacy(&gateway.url("work")).await, Agent::modern(&gateway.url("work"))].iter().enumerate()
+    {
+        let name = format!("new-{round}.md");
+        let handed_off = agent.call(1, "write_file", write(&name)).await;
+        assert_eq!(handed_off["result"]["isError"], true, "{handed_off}");
+        assert_eq!(about(&handed_off)["state"], "awaiting_approval", "{handed_off}");
+        assert_eq!(about(&handed_off)["retry"], "same_call", "{handed_off}");
+        assert!(!home.root().join(&name).exists());
+        let held = gateway.held(1).await;
+        assert_eq!(held.len(), 1, "{held:?}");
+        assert_eq!(about(&handed_off)["approval"], held[0]["id"]);
+        assert_eq!(gateway.approve(&held[0]).await.0, 200);
+        let ran = agent.call(2, "write_file", write(&name)).await;
+        assert_ne!(ran["result"]["isError"], true, "{ran}");
+        assert_eq!(std::fs::read_to_string(home.root().join(&name)).expect("written"), "written once");
+        let call = gateway.ended(held[0]["call"]["id"].as_str().expect("an id")).await;
+        assert_eq!(call["outcome"], "completed", "{call}");
+        // Once used, the approval is consumed: the next identical call is a new one.
+        let new = agent.call(3, "write_file", write(&name)).await;
+        assert_eq!(about(&new)["state"], "awaiting_approval", "{new}");
+        assert_ne!(about(&new)["approval"], held[0]["id"], "{new}");
+        let again = gateway.held(1).await;
+        gateway.reject(&again[0], "no").await;
+    }
+}
+
+#[tokio::test]
+async fn a_digest_that_was_not_shown_decides_nothing() {
+    let home = home(json!({ "hold_for": "30s" }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let open = agent.begin(1, "write_file", write("x.md")).await;
+    assert_eq!(open.status, 200, "headers come at once");
+    let held = gateway.held(1).await;
+    let path = format!("approvals/{}/approve", held[0]["id"].as_str().expect("an id"));
+    let (status, problem) = gateway.api(Method::POST, &path, json!({ "digest": "sha256:00" })).await;
+    assert_eq!(status, 412, "{problem}");
+    let (status, _) = gateway.api(Method::POST, &path, json!({})).await;
+    assert!((400..=422).contains(&status), "a decision without a digest: {status}");
+    assert_eq!(gateway.waiting().await.len(), 1);
+    assert!(!home.root().join("x.md").exists());
+}
+
+#[tokio::test]
+async fn what_changed_under_an_approval_is_stale() {
+    let home = home(json!({ "hold_for": "30s" }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("n/x.md")).await;
+    let held = gateway.held(1).await;
+    std::fs::create_dir(home.root().join("elsewhere")).expect("a folder");
+    std::os::unix::fs::symlink("elsewhere", home.root().join("n")).expect("a link");
+    gateway.approve(&held[0]).await;
+    let reply = crate::harness::agent::reply(answer, 1).await;
+    assert_eq!(about(&reply)["reason"], "stale", "{reply}");
+    assert!(!home.root().join("elsewhere/x.md").exists());
+}
+
+#[tokio::test]
+async fn a_policy_that_denies_by_now_refuses_what_was_approved() {
+    let home = home(json!({ "hold_for": "30s" }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("x.md")).await;
+    let held = gateway.held(1).await;
+    home.write_policy(
+        &POLICY.replace(
+            "rules:",
+            "rules:\n      - { name: no-writes, verdict: deny, tool: write_file, reason: Not today. }",
+        ),
+    );
+    let (status, answered) = gateway.api(Method::POST, "policy/reload", Value::Null).await;
+    assert_eq!(status, 200, "{answered}");
+    gateway.approve(&held[0]).await;
+    let reply = crate::harness::agent::reply(answer, 1).await;
+    assert_eq!(reply["result"]["isError"], true, "{reply}");
+    assert_eq!(about(&reply)["state"], "rejected", "{reply}");
+    assert!(!home.root().join("x.md").exists());
+}
+
+#[tokio::test]
+async fn a_bad_reload_keeps_the_last_good_policy() {
+    let home = home(json!({}));
+    let gateway = home.serve();
+    let version = gateway.get("policy").await["version"].clone();
+    home.write_policy("version: [\n");
+    let (status, problem) = gateway.api(Method::POST, "policy/reload", Value::Null).await;
+    assert!((400..500).contains(&status), "{status} {problem}");
+    let policy = gateway.get("policy").await;
+    assert_eq!(policy["version"], version);
+    assert!(policy["error"].is_string(), "{policy}");
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let read = agent.call(1, "read_file", json!({ "path": "docs/a.md" })).await;
+    assert!(text(&read).contains("hello from a"), "{read}");
+}
+
+/// A second process's decision reaches the one that holds the stream.
+#[tokio::test]
+async fn another_process_on_the_same_state_decides() {
+    let home = home(json!({ "hold_for": "30s" }));
+    let (holds, decides) = (home.serve(), home.serve());
+    let agent = Agent::legacy(&holds.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("x.md")).await;
+    let held = decides.held(1).await;
+    let start = std::time::Instant::now();
+    assert_eq!(decides.approve(&held[0]).await.0, 200);
+    let reply = crate::harness::agent::reply(answer, 1).await;
+    let took = start.elapsed();
+    assert_ne!(reply["result"]["isError"], true, "{reply}");
+    assert!(took < Duration::from_secs(2), "it took {took:?} to wake the waiter");
+}
+
+/// A held stream shows signs of life, and progress that only rises where the client asked for it.
+#[tokio::test]
+async fn a_held_stream_stays_alive() {
+    let home = home(json!({ "hold_for": "60s" }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let mut message = agent.message(1, "tools/call", json!({ "name": "write_file", "arguments": write("x.md") }));
+    message["params"]["_meta"] = json!({ "progressToken": "p-1" });
+    let mut answer = agent.post(&message).await;
+    let held = gateway.held(1).await;
+    let mut last = -1.0;
+    for _ in 0..2 {
+        let (event, _) =
+            tokio::time::timeout(Duration::from_secs(15), answer.event()).await.expect("in time").expect("an event");
+        assert_eq!(event["method"], "notifications/progress", "{event}");
+        assert_eq!(event["params"]["progressToken"], "p-1");
+        let progress = event["params"]["progress"].as_f64().expect("a number");
+        assert!(progress > last, "{event}");
+        last = progress;
+    }
+    gateway.approve(&held[0]).await;
+    let reply = crate::harness::agent::reply(answer, 1).await;
+    assert_ne!(reply["result"]["isError"], true, "{reply}");
+}

@@ -1,0 +1,17 @@
+//! Everything from outside: the built binary, real peers, a real browser. One binary, a module a feature.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod harness;
+
+mod bad_input;
+mod cli;
+mod demo;
+mod hold;
+mod inbox;
+mod kill;
+mod layers;
+mod peers_everything;
+mod peers_files;
+mod peers_git;
+mod quickstart;
+mod readme;
