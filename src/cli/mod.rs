@@ -6,4 +6,5 @@ pub mod calls;
 pub mod client;
 pub mod exit;
 pub mod init;
+pub mod policy;
 pub mod token;

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::model::Policy;
 use super::{builtin, examples, find, link, read};
-use crate::config::{BUILT_IN_GUARDRAILS, PolicyConfig};
+use crate::config::{BUILT_IN_GUARDRAILS, Config, PolicyConfig};
 use crate::diagnostic::{Diagnostic, Severity, did_you_mean};
 
 /// A policy, and what a person should look at.
@@ -37,8 +37,7 @@ pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<
         }
     }
 
-    let read: Vec<link::Read> = sources.iter().map(|(path, bytes)| read::file(&shown(path), bytes)).collect();
-    let mut read = read;
+    let mut read: Vec<link::Read> = sources.iter().map(|(path, bytes)| read::file(&shown(path), bytes)).collect();
     read.iter_mut().for_each(|(report, draft)| examples::check(draft, report));
 
     let mut own: Vec<PathBuf> = own_files.to_vec();
@@ -68,6 +67,12 @@ pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<
     }
     policy.version = version(&sources, &config.disable);
     Ok(Loaded { policy, warnings: found, files })
+}
+
+/// The gateway's files that `own-files` denies besides the policy: the configuration, and the folder of store, audit and
+/// tokens.
+pub fn own_files(config: &Config) -> Vec<PathBuf> {
+    config.file.iter().chain([&config.state_dir]).cloned().collect()
 }
 
 /// Where `require` and `disable` stand.

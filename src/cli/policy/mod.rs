@@ -1,0 +1,31 @@
+//! `portcullis policy`: checking a policy, and explaining what it says of a call, without a running gateway.
+
+mod check;
+mod explain;
+
+use clap::Subcommand;
+
+use super::exit::Exit;
+
+pub use check::Check;
+pub use explain::Explain;
+
+/// Check and explain policies.
+#[derive(Subcommand, Debug)]
+pub enum Policy {
+    /// Say everything that is wrong with the configuration and its policy files
+    Check(Check),
+    /// Say what the policy says of a call, and why
+    Explain(Box<Explain>),
+}
+
+impl Policy {
+    /// Runs the command. Blocks.
+    pub fn run(self) -> Exit {
+        let done = match self {
+            Self::Check(check) => check.run(),
+            Self::Explain(explain) => explain.run(),
+        };
+        done.unwrap_or_else(|failure| failure.report())
+    }
+}
