@@ -275,7 +275,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
     let label = shown::label(&what, &judged.touched, root, arguments(message));
     let judgement = &judged.judgement;
     CallRecord {
-        id: crate::secret::random_id("call", 12),
+        id: crate::secret::random_id("call_", 12),
         state: CallState::Pending,
         outcome: None,
         reason: None,

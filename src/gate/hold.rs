@@ -190,7 +190,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
     let requirement = judged.judgement.requirement.as_ref();
     let terms = requirement.map(|needed| needed.terms(&approvals));
     let now = gate.clock.now();
-    let approval_id = crate::secret::random_id("apr", 12);
+    let approval_id = crate::secret::random_id("apr_", 12);
     let mut record = call.record.clone();
     record.state = CallState::AwaitingApproval;
     record.approval = Some(approval_id.clone());

@@ -277,7 +277,7 @@ impl Gate {
         let Some(executor) = self.executors.get(upstream).cloned() else {
             return Err(unavailable("there is no such upstream"));
         };
-        let id = crate::secret::random_id("ses", 24);
+        let id = crate::secret::random_id("ses_", 24);
         let handshake = Handshake {
             initialize: String::from_utf8_lossy(message.bytes()).into_owned(),
             version: OnceLock::new(),
