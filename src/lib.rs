@@ -30,4 +30,6 @@ pub mod admin;
 pub mod listen;
 pub mod upstream;
 
+pub mod serve;
+
 pub mod cli;

@@ -146,7 +146,7 @@ impl Connect {
         // The token of the state folder is for the gateway of this machine: another address never gets it unasked.
         let is_ours = self.url.is_none() || is_loopback(&base);
         let token = self.token(state_dir.filter(|_| is_ours).as_deref())?;
-        Ok(Client { http: http_client(base.scheme() == "https")?, base, token })
+        Client::new(base, token)
     }
 
     fn token(&self, state_dir: Option<&Path>) -> Result<Secret, Failure> {
@@ -164,6 +164,18 @@ impl Connect {
 }
 
 impl Client {
+    fn new(base: Url, token: Secret) -> Result<Self, Failure> {
+        Ok(Self { http: http_client(base.scheme() == "https")?, base, token })
+    }
+
+    /// A connection to the gateway at `url`, as whoever `token` belongs to.
+    ///
+    /// # Errors
+    /// It is no web address.
+    pub fn to(url: &str, token: Secret) -> Result<Self, Failure> {
+        Self::new(read_url(url)?, token)
+    }
+
     /// Fetches `path` (below `/api/v1/`), as the gateway wrote it.
     ///
     /// # Errors

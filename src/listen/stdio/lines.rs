@@ -72,7 +72,7 @@ pub(super) async fn write(mut output: impl AsyncWrite + Unpin, mut messages: mps
 /// JSON knows line ends between its tokens only, where a space means the same.
 fn one_line(message: Bytes) -> Bytes {
     let is_end = |b: &u8| matches!(b, b'\n' | b'\r');
-    if !message.iter().any(|b| is_end(b)) {
+    if !message.iter().any(is_end) {
         return message;
     }
     message.iter().map(|b| if is_end(b) { b' ' } else { *b }).collect()

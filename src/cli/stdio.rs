@@ -1,0 +1,174 @@
+//! `portcullis stdio` and `portcullis wrap`: one upstream for one client, over standard input and output.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::serve::{failed, greet};
+use crate::clock::Clock;
+use crate::config::{self, Config, Transport};
+use crate::identity::{Agent, Refused};
+use crate::listen;
+use crate::serve::{self, Doors, Gateway, StartError};
+
+/// Offers one configured upstream to an MCP client that starts this command.
+#[derive(Args, Debug)]
+pub struct Stdio {
+    /// The configuration.
+    #[arg(long, default_value = "portcullis.yaml")]
+    config: PathBuf,
+    /// Which upstream; needed where there are several.
+    #[arg(long, value_name = "ID")]
+    upstream: Option<String>,
+    /// The agent whose rules hold; needed where agents are configured.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+}
+
+/// Stands in front of a stdio MCP server: put this command in front of its own in a client's settings.
+///
+/// An agent that runs as the same operating-system user can approve its own calls: `wrap` alone is advisory.
+#[derive(Args, Debug)]
+pub struct Wrap {
+    /// The configuration; without one the built-in base policy holds.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Take the settings of this entry of `upstreams` (its command is replaced).
+    #[arg(long = "as", value_name = "ID")]
+    entry: Option<String>,
+    /// Where relative paths start and policy paths are anchored [default: the working directory].
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// The catalogue entry that says what the tools' arguments are.
+    #[arg(long, value_name = "NAME")]
+    catalogue: Option<String>,
+    /// The agent whose rules hold; needed where agents are configured.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The server's command and its arguments.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+impl Stdio {
+    /// Serves until the client closes standard input.
+    pub async fn run(self) -> Exit {
+        let config = match config::load(&self.config) {
+            Ok(config) => config,
+            Err(findings) => return failed(&StartError::Invalid(findings)),
+        };
+        let upstream = match (self.upstream, config.upstreams.keys().collect::<Vec<_>>().as_slice()) {
+            (Some(id), _) => id,
+            (None, [only]) => (*only).clone(),
+            (None, several) => {
+                eprintln!("there are {} upstreams; name one with --upstream ID", several.len());
+                return Exit::Usage;
+            }
+        };
+        if !config.upstreams.contains_key(&upstream) {
+            eprintln!("there is no upstream `{upstream}` in {}", self.config.display());
+            return Exit::Usage;
+        }
+        run(config, &upstream, self.agent.as_deref()).await
+    }
+}
+
+impl Wrap {
+    /// Serves until the client closes standard input.
+    pub async fn run(self) -> Exit {
+        let config = match self.configured() {
+            Ok(config) => config,
+            Err(error) => return failed(&error),
+        };
+        let (config, upstream) = match self.upstream(config) {
+            Ok(both) => both,
+            Err(what) => {
+                eprintln!("{what}");
+                return Exit::Usage;
+            }
+        };
+        run(config, &upstream, self.agent.as_deref()).await
+    }
+
+    fn configured(&self) -> Result<Config, StartError> {
+        let here = PathBuf::from("portcullis.yaml");
+        match &self.config {
+            Some(file) => config::load(file).map_err(StartError::Invalid),
+            None if here.is_file() => config::load(&here).map_err(StartError::Invalid),
+            None => super::bare_config(),
+        }
+    }
+
+    fn upstream(&self, mut config: Config) -> Result<(Config, String), String> {
+        let here = std::env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
+        let mut upstream = match &self.entry {
+            Some(id) => match config.upstreams.get(id) {
+                Some(entry) => entry.clone(),
+                None => return Err(format!("there is no entry `{id}` in `upstreams`")),
+            },
+            None => config::UpstreamConfig::new("wrapped", Transport::Command(Vec::new()), here.clone()),
+        };
+        upstream.transport = Transport::Command(self.command.clone());
+        if let Some(root) = &self.root {
+            let root = here.join(root);
+            let root = root.canonicalize().map_err(|error| format!("--root {}: {error}", root.display()))?;
+            upstream.cwd.clone_from(&root);
+            upstream.root = root;
+        }
+        if let Some(name) = &self.catalogue {
+            upstream.catalogue = crate::catalog::Catalogue::builtin(name).cloned().ok_or_else(|| {
+                format!(
+                    "there is no catalogue `{name}`; there are {}",
+                    crate::catalog::Catalogue::builtin_names().join(", ")
+                )
+            })?;
+        }
+        let id = upstream.id.clone();
+        config.upstreams.clear();
+        config.upstreams.insert(id.clone(), upstream);
+        Ok((config, id))
+    }
+}
+
+/// Serves one client on standard input and output.
+async fn run(config: Config, upstream: &str, agent: Option<&str>) -> Exit {
+    let gateway = match serve::start(config, Doors::AdminIfFree, Clock::system()).await {
+        Ok(gateway) => gateway,
+        Err(error) => return failed(&error),
+    };
+    let agent = match who(&gateway, agent) {
+        Ok(agent) => agent,
+        Err(what) => {
+            eprintln!("{what}");
+            gateway.stop().await;
+            return Exit::Usage;
+        }
+    };
+    match gateway.admin {
+        Some(admin) => eprintln!("approvals are decided at http://{admin}/"),
+        None => eprintln!("approvals are decided at http://{}/", gateway.gate.config().admin.address),
+    }
+    greet(&gateway).await;
+    let serving =
+        listen::stdio::serve(Arc::clone(&gateway.gate), agent, upstream, tokio::io::stdin(), tokio::io::stdout());
+    tokio::select! {
+        _ = serving => {}
+        () = serve::told_to_stop() => {}
+    }
+    gateway.stop().await;
+    // Reading standard input blocks a thread of the runtime that nothing can end but the process.
+    std::process::exit(Exit::Done as i32)
+}
+
+fn who(gateway: &Gateway, agent: Option<&str>) -> Result<Arc<Agent>, String> {
+    let directory = gateway.gate.directory();
+    match agent {
+        Some(name) => directory.agent_named(name).ok_or_else(|| format!("there is no agent `{name}` in `agents`")),
+        None => directory.agent(None, true, Clock::system().now()).map_err(|refused| match refused {
+            Refused::Missing => "agents are configured; say whose rules hold with --agent NAME".to_owned(),
+            Refused::Unknown | Refused::Expired => "no agent can be used without a token".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,289 @@
+//! Wiring: the rooms put together, listeners bound, reloads, the way down.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::admin::{self, First};
+use crate::audit::Audit;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::diagnostic::Diagnostic;
+use crate::gate::{Gate, Parts};
+use crate::identity::Directory;
+use crate::metrics::Metrics;
+use crate::store::Store;
+use crate::{listen, policy, upstream};
+
+/// How long running calls may take to end when the gateway goes down.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How long open streams may take to end after that.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// How long files must be quiet before they are read again: an editor writes more than once.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// Which doors are opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doors {
+    /// MCP over HTTP, and the admin side.
+    Both,
+    /// Only the admin side, and that only if no other process on the same address has it (`wrap`, `stdio`).
+    AdminIfFree,
+}
+
+/// A running gateway.
+pub struct Gateway {
+    /// The core.
+    pub gate: Arc<Gate>,
+    /// Where agents come in over HTTP.
+    pub mcp: Option<SocketAddr>,
+    /// Where the inbox is; none if another process serves it.
+    pub admin: Option<SocketAddr>,
+    /// The approver that the first start made, where none is configured.
+    pub first: Option<First>,
+    closing: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+    _watcher: Option<notify::RecommendedWatcher>,
+}
+
+/// Why the gateway did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The configuration or the policy is not valid.
+    Invalid(Vec<Diagnostic>),
+    /// Something outside does not work.
+    Failed(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(findings) => findings.iter().try_for_each(|finding| writeln!(f, "{finding}")),
+            Self::Failed(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Starts everything that the configuration names.
+///
+/// # Errors
+/// The configuration or policy is invalid, or a folder, address or database cannot be used.
+pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway, StartError> {
+    let failed = |what: String| StartError::Failed(what);
+    raise_open_files();
+    let state_dir = config.state_dir.clone();
+    make_private(&state_dir).map_err(|error| failed(format!("state folder {}: {error}", state_dir.display())))?;
+
+    let own_files = own_files(&config);
+    let loaded = {
+        let (policy, own_files) = (config.policy.clone(), own_files.clone());
+        match tokio::task::spawn_blocking(move || policy::load(&policy, &own_files)).await {
+            Ok(loaded) => loaded.map_err(StartError::Invalid)?,
+            Err(_) => return Err(failed("the policy could not be loaded".to_owned())),
+        }
+    };
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let watched = watched_folders(&config, &loaded.files);
+
+    let store = Store::open(&state_dir, clock.clone()).map_err(|error| failed(format!("store: {error}")))?;
+    let audit = Audit::open(&state_dir, store.process(), &config.audit, clock.clone())
+        .map_err(|error| failed(error.to_string()))?;
+    let first = admin::ensure_first_approver(&config)
+        .map_err(|error| failed(format!("the first approver's token could not be kept: {error}")))?;
+    let mut directory = Directory::new(&config);
+    if let Some(first) = &first {
+        directory = directory.with_approver(first.approver.clone());
+    }
+    let upstreams = config.upstreams.values().map(upstream::build).collect();
+    let (mcp_address, admin_address) = (config.mcp.address, config.admin.address);
+    let parts = Parts {
+        config,
+        directory,
+        loaded,
+        own_files,
+        upstreams,
+        store,
+        audit,
+        metrics: Metrics::new(),
+        clock: clock.clone(),
+    };
+    let gate = Gate::start(parts).await.map_err(|error| failed(format!("store: {error}")))?;
+
+    let (closing, closed) = watch::channel(false);
+    let mut gateway = Gateway {
+        gate: Arc::clone(&gate),
+        mcp: None,
+        admin: None,
+        first,
+        closing,
+        tasks: JoinSet::new(),
+        _watcher: None,
+    };
+    if doors == Doors::Both {
+        let listener = bind(mcp_address, "listen.mcp.address").await.map_err(failed)?;
+        gateway.mcp = listener.local_addr().ok();
+        let serving = listen::http::serve(listener, Arc::clone(&gate), closed.clone());
+        gateway.tasks.spawn(async { report("mcp", serving.await) });
+    }
+    match bind(admin_address, "listen.admin.address").await {
+        Ok(listener) => {
+            gateway.admin = listener.local_addr().ok();
+            let serving = admin::serve(listener, Arc::clone(&gate), clock, turned(closed));
+            gateway.tasks.spawn(async { report("admin", serving.await) });
+        }
+        Err(what) if doors == Doors::Both => return Err(failed(what)),
+        // Another process of the same operator serves the inbox; the store is the meeting point.
+        Err(_) => tracing::info!("approvals are decided at http://{admin_address}/, served by another process"),
+    }
+    let (changed, changes) = mpsc::channel(16);
+    gateway._watcher = watch_files(&watched, changed.clone());
+    gateway.tasks.spawn(reload_on_hangup(changed));
+    gateway.tasks.spawn(reload(Arc::clone(&gate), changes));
+    Ok(gateway)
+}
+
+impl Gateway {
+    /// A login link for the first approver, good once; none where approvers are configured or another process serves
+    /// the inbox.
+    pub async fn login_link(&self) -> Option<String> {
+        let (first, admin) = (self.first.as_ref()?, self.admin?);
+        let base = self.gate.config().public_url.clone().unwrap_or_else(|| format!("http://{admin}"));
+        admin::login_link(self.gate.store(), Clock::system().now(), &first.approver.name, &base)
+            .await
+            .inspect_err(|error| tracing::error!(%error, "no login link could be made"))
+            .ok()
+    }
+
+    /// Goes down: takes no more calls, lets running ones end for a while, ends what it started. What is held stays
+    /// held.
+    pub async fn stop(mut self) {
+        self.gate.drain();
+        let until = tokio::time::Instant::now() + GRACE;
+        while self.gate.running() > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.closing.send_replace(true);
+        self.gate.shutdown().await;
+        let closed = async { while self.tasks.join_next().await.is_some() {} };
+        // Watching tasks never end by themselves, and a client may keep its stream open.
+        if tokio::time::timeout(LAST_WORDS, closed).await.is_err() {
+            self.tasks.shutdown().await;
+        }
+    }
+}
+
+/// When the gateway goes down.
+async fn turned(mut closed: watch::Receiver<bool>) {
+    // An error means that the gateway is gone altogether.
+    let _ = closed.wait_for(|closing| *closing).await;
+}
+
+fn report(door: &str, served: std::io::Result<()>) {
+    if let Err(error) = served {
+        tracing::error!(door, %error, "this listener does not serve");
+    }
+}
+
+/// Waits for SIGINT or SIGTERM.
+pub async fn told_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = match signal(SignalKind::terminate()) {
+        Ok(signal) => signal,
+        Err(error) => {
+            tracing::warn!(%error, "SIGTERM cannot be waited for");
+            return drop(tokio::signal::ctrl_c().await);
+        }
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
+async fn bind(address: SocketAddr, key: &str) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| {
+        format!("{key}: cannot listen on {address}: {error}; stop what uses it or name another address (port 0 takes a free one)")
+    })
+}
+
+/// Held streams are open files: the soft limit goes up to the hard one.
+fn raise_open_files() {
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(limit) => tracing::debug!(limit, "open files"),
+        Err(error) => tracing::warn!(%error, "the limit of open files could not be raised"),
+    }
+}
+
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::create_dir_all(folder)?;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))
+}
+
+/// What no agent may touch: the state folder and the configuration; the policy's loader adds its own files.
+fn own_files(config: &Config) -> Vec<PathBuf> {
+    let mut own = vec![config.state_dir.clone()];
+    own.extend(config.file.clone());
+    own
+}
+
+fn watched_folders(config: &Config, policy_files: &[PathBuf]) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        config.file.iter().chain(policy_files).filter_map(|file| file.parent()).map(Path::to_owned).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Reports changes of YAML files in these folders. Without a watcher there is still SIGHUP and the API.
+fn watch_files(folders: &[PathBuf], changed: mpsc::Sender<()>) -> Option<notify::RecommendedWatcher> {
+    let report = move |event: notify::Result<notify::Event>| {
+        let Ok(event) = event else { return };
+        let yaml = |path: &PathBuf| path.extension().is_some_and(|e| e == "yaml" || e == "yml");
+        if !event.kind.is_access() && event.paths.iter().any(yaml) {
+            // A full channel means that a reload is due anyway.
+            let _ = changed.try_send(());
+        }
+    };
+    let mut watcher = notify::recommended_watcher(report)
+        .inspect_err(|error| tracing::warn!(%error, "files are not watched; use SIGHUP or POST policy/reload"))
+        .ok()?;
+    for folder in folders {
+        if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
+            tracing::warn!(folder = %folder.display(), %error, "this folder is not watched");
+        }
+    }
+    Some(watcher)
+}
+
+async fn reload_on_hangup(changed: mpsc::Sender<()>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+    while hangup.recv().await.is_some() {
+        if changed.send(()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn reload(gate: Arc<Gate>, mut changes: mpsc::Receiver<()>) {
+    while changes.recv().await.is_some() {
+        // Wait until the files are quiet.
+        while let Ok(Some(())) = tokio::time::timeout(QUIET, changes.recv()).await {}
+        // What is wrong was logged and counted; the last good policy stays.
+        let _ = gate.reload().await;
+    }
+}
