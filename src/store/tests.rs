@@ -227,9 +227,9 @@ async fn another_process_decision_wakes_the_waiter() {
     let (mut watch, mut changes) = (here.watch("call_1"), here.changes());
     let first = watch.wait_for(Option::is_some).await.unwrap().clone().unwrap();
     assert_eq!(first.approval.state, ApprovalState::Waiting);
-    let start = Instant::now();
     there.apply("apr_1", vote("ben", Decision::Approve)).await.unwrap();
     let decided = |held: &Option<Arc<Held>>| held.as_ref().is_some_and(|held| !held.approval.votes.is_empty());
+    let start = Instant::now();
     watch.wait_for(decided).await.unwrap();
     assert!(start.elapsed() < Duration::from_millis(200), "{:?}", start.elapsed());
     loop {
@@ -273,6 +273,42 @@ async fn a_dead_process_calls_may_have_run() {
     let Holding::Attached(told) = alive.hold(call("4", "k", None), 9).await.unwrap() else { panic!("a second run") };
     assert!(told.call().may_have_run);
     assert!(matches!(alive.apply("call_1", claim(&alive)).await, Err(StoreError::Refused(Refused::Ended, _))));
+}
+
+#[tokio::test]
+async fn an_end_that_nobody_asked_for_is_written_down_by_one_process() {
+    let place = Place::new();
+    let stores = [place.open(), place.open()];
+    let mut settled = stores.clone().map(|store| store.settled().unwrap());
+    create(&stores[0], "1", "k").await;
+    place.clock.advance(Duration::from_secs(900));
+    until("it expires", async || {
+        let held = stores[0].get("call_1").await.unwrap();
+        held.call().outcome.is_some().then_some(())
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let told: Vec<_> = settled.iter_mut().filter_map(|ends| ends.try_recv().ok()).collect();
+    assert_eq!(told.len(), 1);
+    assert!(settled.iter_mut().all(|ends| ends.try_recv().is_err()));
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_does_not_keep_others_waiting() {
+    let place = Place::new();
+    let store = place.open();
+    create(&store, "1", "k").await;
+    create(&store, "2", "k2").await;
+    let other = rusqlite::Connection::open(place.dir.path().join("portcullis.db")).unwrap();
+    other.execute("UPDATE held SET body = 'garbage' WHERE id = 'call_1'", []).unwrap();
+    place.clock.advance(Duration::from_secs(900));
+    until("the other one expires", async || {
+        let held = store.get("call_2").await.unwrap();
+        held.call().outcome.is_some().then_some(())
+    })
+    .await;
+    assert!(store.get("call_1").await.unwrap_err().to_string().contains("cannot be read"));
+    assert_eq!(store.list(Filter::default()).await.unwrap().0.len(), 1);
 }
 
 /// Not a test of its own: the process that the next test kills.

@@ -280,7 +280,7 @@ impl Tables<'_> {
     /// others from getting theirs.
     fn settle(&self, id: &str, events: &[Event]) -> Result<(), StoreError> {
         for event in events {
-            let was_open = self.get(id)?.call().outcome.is_none();
+            let was_open = self.get(id).is_ok_and(|held| held.call().outcome.is_none());
             let error = match self.apply(id, event.clone()) {
                 Ok(held) => {
                     if was_open && held.call().outcome.is_some() {

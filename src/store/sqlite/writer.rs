@@ -17,8 +17,8 @@ use crate::process::{self, Alive};
 use crate::store::StoreError;
 use crate::store::news::News;
 
-/// How often the thread looks for what others changed and for what is due.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often the thread looks for what others changed and for what is due; well within the 200 ms that are promised.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How often it looks for dead processes.
 const SWEEP: Duration = Duration::from_secs(2);
