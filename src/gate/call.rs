@@ -47,6 +47,11 @@ impl Client {
         Self { id: "null".to_owned(), token: None, tx, cancelled, absent: true }
     }
 
+    /// Whether this is [`Client::nobody`].
+    pub fn is_nobody(&self) -> bool {
+        self.absent
+    }
+
     /// When its stream closes; nobody never goes.
     pub async fn gone(&self) {
         match self.absent {

@@ -236,6 +236,17 @@ impl Gate {
         Ok(held)
     }
 
+    /// Whether the client that was attached to a held call took the end of it. One that did not is let go, so that its
+    /// retry finds what was kept.
+    pub(super) async fn told(&self, call: &str, told: bool) {
+        let event = if told { Event::Deliver } else { Event::Detach { handed_off: false } };
+        match self.store.apply(call, event).await {
+            // Refused: another process has buried or delivered it meanwhile.
+            Ok(_) | Err(StoreError::Refused(..)) => {}
+            Err(error) => self.store_failed(&error),
+        }
+    }
+
     /// A held call ended by this process' doing.
     pub(super) fn held_ended(&self, held: &Held) {
         self.count(held.call());

@@ -147,7 +147,8 @@ pub async fn changed(changes: &mut watch::Receiver<Option<Arc<Held>>>) -> Option
     }
 }
 
-/// Gives the end of a held call to the client that waits for it: a kept reply once, else what became of it.
+/// Gives the end of a held call to the client that waits for it: a kept reply, else what became of it. Only one client
+/// is attached at a time, so it is given once.
 async fn deliver(call: &Call, held: &Held, client: &Client) {
     let gate = &call.session.gate;
     let record = held.call();
@@ -158,21 +159,8 @@ async fn deliver(call: &Call, held: &Held, client: &Client) {
             reply::refusal(call.session.era, &client.id, record, &text, retry)
         }
     };
-    match gate.store.apply(&record.id, Event::Deliver).await {
-        Ok(_) => client.answer(reply).await,
-        // Another retry was quicker: a result is given once.
-        Err(StoreError::Refused(..)) if held.kept.is_some() => {
-            let text =
-                format!("{} has run, and its result was given to another request. It was not run again.", record.label);
-            client.answer(reply::refusal(call.session.era, &client.id, record, &text, Retry::Never)).await;
-        }
-        Err(StoreError::Refused(..)) => client.answer(reply).await,
-        Err(error) => {
-            tracing::error!(%error, "a kept result could not be given");
-            let text = "The result is kept, but the gateway's store does not work. Try the identical call again.";
-            client.answer(reply::refusal(call.session.era, &client.id, record, text, Retry::SameCall)).await;
-        }
-    }
+    let told = client.done(reply).await;
+    gate.told(&record.id, told).await;
 }
 
 fn kept_reply(id: &str, kept: &crate::approval::Kept, ran_at: Option<&str>) -> Reply {

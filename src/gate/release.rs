@@ -1,11 +1,13 @@
 //! Releasing an approved call: judged again, claimed once, run.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::call::{self, Call, Client};
+use super::call::{self, Call, Client, cancels_when_gone};
 use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
-use super::{Gate, Permit, headers, shown};
+use super::{Gate, Permit, Session, headers, shown};
 use crate::approval::{Event, Held, Kept};
 use crate::record::{Outcome, Rejection, Verdict};
 use crate::store::StoreError;
@@ -34,6 +36,7 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
         other => return after(other),
     };
     call.record = claimed.call().clone();
+    let detached = AtomicBool::new(false);
     let ended = match gate.begin(&call.record) {
         Ok(()) => {
             let mut changes = gate.store.watch(&id);
@@ -49,7 +52,11 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
             let within = call.session.executor.config.timeout;
             let (message, headers) = (Arc::clone(&call.message), headers::remade(call, &edits));
             let session = Arc::clone(&call.session);
-            call::forward(&session, Permit::mint(), &message, edits, headers, client, within, stopped).await
+            let run = call::forward(&session, Permit::mint(), &message, edits, headers, client, within, stopped);
+            tokio::select! {
+                ended = run => ended,
+                never = let_go(&gate, &id, &session, client, &detached) => match never {},
+            }
         }
         Err(what) => {
             call::Ended::Broke(super::UpstreamError { fault: super::Fault::Unreachable, what, may_have_run: false })
@@ -66,10 +73,9 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
     };
     match gate.apply(&id, finish).await {
         Ok(_) => {
-            if client.done(reply).await
-                && let Err(error) = gate.store.apply(&id, Event::Deliver).await
-            {
-                tracing::warn!(%error, "a delivered result could not be marked so");
+            let told = client.done(reply).await;
+            if !client.is_nobody() && !detached.load(Ordering::Relaxed) {
+                gate.told(&id, told).await;
             }
         }
         // It has run: the client must know, whatever the store can remember of it.
@@ -79,6 +85,17 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
         }
     }
     Released::Ended
+}
+
+/// Lets a client go that closes its stream while its call runs on, so that the identical call can pick it up.
+async fn let_go(gate: &Gate, id: &str, session: &Session, client: &Client, detached: &AtomicBool) -> Infallible {
+    if !cancels_when_gone(session) {
+        client.gone().await;
+        // Before anything is awaited: a second detachment would let a newcomer go.
+        detached.store(true, Ordering::Relaxed);
+        gate.told(id, false).await;
+    }
+    std::future::pending().await
 }
 
 /// The result, for a retry to come.
