@@ -104,7 +104,7 @@ impl Endpoint {
         let (id, shown) = (&self.id, &self.shown);
         let cause = root_cause(error);
         if error.is_connect() || !sent {
-            let what = format!("upstream `{id}` cannot be reached at {shown} ({cause}); see that it runs there");
+            let what = format!("upstream `{id}` cannot be reached at {shown} ({cause}); check `url` and that it runs");
             return not_run(Fault::Unreachable, what);
         }
         may_have_run(Fault::Died, format!("upstream `{id}` closed the connection without an answer ({cause})"))

@@ -97,6 +97,9 @@ impl Request {
         }
         let body = self.body(response, MAX_REFUSAL).await.map_err(|_| refused.clone())?;
         let message = Message::framed(body).ok().filter(|message| message.error().is_some()).ok_or(refused)?;
+        if status == StatusCode::BAD_REQUEST && self.session && disowns_session(&message) {
+            return Err(session_gone(&self.shared.endpoint));
+        }
         self.settle(message).await
     }
 
@@ -198,7 +201,7 @@ impl Request {
 pub(super) fn refused(endpoint: &Endpoint, status: StatusCode, session: bool) -> UpstreamError {
     let (id, code) = (&endpoint.id, status.as_u16());
     if status == StatusCode::NOT_FOUND && session {
-        return not_run(Fault::SessionGone, format!("upstream `{id}` has ended the session; open a new one"));
+        return session_gone(endpoint);
     }
     let hint = match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "; see the `headers` configured for it",
@@ -208,4 +211,15 @@ pub(super) fn refused(endpoint: &Endpoint, status: StatusCode, session: bool) ->
     let what = format!("upstream `{id}` answered HTTP {code}{hint}");
     let turned_away = status.is_redirection() || status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT;
     UpstreamError { fault: Fault::Status(code), what, may_have_run: !turned_away }
+}
+
+/// Whether an error says that the session is not known. Servers after the official TypeScript examples answer 400 and
+/// "No valid session ID provided" under no id, where the specification wants 404.
+fn disowns_session(message: &Message) -> bool {
+    let what = message.string_at(&["error", "message"]).unwrap_or_default().to_ascii_lowercase();
+    message.id().is_none() && what.contains("session")
+}
+
+fn session_gone(endpoint: &Endpoint) -> UpstreamError {
+    not_run(Fault::SessionGone, format!("upstream `{}` has ended the session; open a new one", endpoint.id))
 }

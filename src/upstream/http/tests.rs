@@ -192,9 +192,11 @@ async fn a_server_that_hangs_up_may_have_run_the_call() {
 async fn a_session_that_is_gone_is_told_apart() {
     let server = Server::start().await;
     let mut peer = Peer::at(&server.url(), Era::Legacy, Some("another")).await;
-    peer.send(message(Some(1), "echo", json!({}))).await.unwrap();
-    let error = peer.failed(1).await;
-    assert_eq!((error.fault, error.may_have_run), (Fault::SessionGone, false));
+    for (id, method) in [(1, "echo"), (2, "disowned")] {
+        peer.send(message(Some(id), method, json!({}))).await.unwrap();
+        let error = peer.failed(id).await;
+        assert_eq!((error.fault, error.may_have_run), (Fault::SessionGone, false));
+    }
     let error = peer.send(message(None, "notifications/x", json!({}))).await.unwrap_err();
     assert_eq!(error.fault, Fault::SessionGone);
 }

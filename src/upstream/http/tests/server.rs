@@ -129,6 +129,11 @@ async fn answer(State(shared): State<Arc<Shared>>, http: Method, headers: Header
     shared.seen.lock().unwrap().push(seen);
     shared.arrived.notify_one();
     if headers.get("mcp-session-id").is_some_and(|session| session != "ses-1") {
+        if method == "disowned" {
+            let error = json!({"code": -32000, "message": "Bad Request: No valid session ID provided"});
+            let body = json_body(&json!({"jsonrpc": "2.0", "id": null, "error": error}));
+            return (StatusCode::BAD_REQUEST, body).into_response();
+        }
         return (StatusCode::NOT_FOUND, error(&Value::Null, -32001)).into_response();
     }
     match http {
