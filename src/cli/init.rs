@@ -79,7 +79,7 @@ fn report(out: &mut impl Write, folder: &Path, written: &[PathBuf]) -> io::Resul
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::config::{self, Transport};
     use crate::policy;
@@ -102,6 +102,20 @@ mod tests {
         let config = config::load(&file).unwrap();
         let loaded = policy::load(&config.policy, &[]).unwrap();
         assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    }
+
+    #[test]
+    fn what_it_has_commented_out_loads_too() {
+        let folder = tempfile::tempdir().unwrap();
+        init(folder.path()).unwrap();
+        let file = folder.path().join("portcullis.yaml");
+        let field = regex::Regex::new(r"(?m)^( *)# ( *(?:- \{|[a-z]+: ?(?:[\[{.h]|filesystem|none|$)))").unwrap();
+        let text = field.replace_all(QUICKSTART, "$1$2").replace("${MCP_TOKEN}", "x");
+        let text = text.replacen('…', &"a".repeat(64), 1).replacen('…', &"b".repeat(64), 1);
+        fs::write(&file, text).unwrap();
+        let config = config::load(&file).unwrap();
+        assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["files", "remote", "workspace"]);
+        assert_eq!((config.agents.len(), config.approvers.len()), (1, 1));
     }
 
     #[test]

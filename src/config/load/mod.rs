@@ -92,7 +92,8 @@ fn listen(node: Option<&Node>, report: &mut Report) -> (Listen, Listen, Option<S
     }
     if let Some(mut of) = fields.optional("admin").and_then(|node| Fields::new(node, "listen.admin", report)) {
         set(&mut admin.address, of.optional("address").and_then(|node| address(node, report)));
-        public_url = of.optional("public_url").and_then(|node| values::web_address(node, report)).map(String::from);
+        let url = of.optional("public_url").and_then(|node| values::web_address(node, report));
+        public_url = url.map(|url| url.as_str().trim_end_matches('/').to_owned());
         of.finish(report);
     }
     if mcp.address == admin.address && mcp.address.port() != 0 {

@@ -119,7 +119,7 @@ audit: {{ sync: always, arguments: none, stdout: true, rotate: 1MiB, keep: 7d }}
 "#
     ));
     assert_eq!((config.mcp.address.to_string().as_str(), config.mcp.max_body), ("[::1]:0", 65_536));
-    assert_eq!(config.public_url.as_deref(), Some("https://gate.example/"));
+    assert_eq!(config.public_url.as_deref(), Some("https://gate.example"));
     assert_eq!(config.state_dir, folder.join("state"));
     assert_eq!(config.policy.files, [folder.join("policies/*.yaml").to_str().unwrap(), "/etc/portcullis/**/*.yaml"]);
     assert_eq!((config.policy.require.len(), config.policy.disable.len()), (2, 1));

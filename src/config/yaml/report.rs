@@ -8,18 +8,25 @@ use crate::secret::Redaction;
 /// Columns of a line that a message shows.
 const SNIPPET: usize = 160;
 
+/// Findings that are kept: a file that is wrong all over is not quoted line by line.
+const MAX_FOUND: usize = 200;
+
 /// What was found in one file, with the file's text to quote from.
 #[derive(Debug)]
 pub struct Report {
     file: String,
     source: String,
     found: Vec<Diagnostic>,
+    /// How many more there were.
+    more: usize,
+    /// Whether any of all was an error.
+    errors: bool,
 }
 
 impl Report {
     /// An empty report on a file, as the operator names it, with its text.
     pub fn new(file: impl Into<String>, source: impl Into<String>) -> Self {
-        Self { file: file.into(), source: source.into(), found: Vec::new() }
+        Self { file: file.into(), source: source.into(), found: Vec::new(), more: 0, errors: false }
     }
 
     /// The file as the operator named it.
@@ -39,7 +46,8 @@ impl Report {
 
     /// Says what to do about the finding just added. Takes a text or an `Option` of one.
     pub fn help<'t>(&mut self, help: impl Into<Option<&'t str>>) -> &mut Self {
-        if let (Some(last), Some(help)) = (self.found.last_mut(), help.into()) {
+        let last = self.found.last_mut().filter(|_| self.more == 0);
+        if let (Some(last), Some(help)) = (last, help.into()) {
             last.help = Some(visible(help));
         }
         self
@@ -47,16 +55,31 @@ impl Report {
 
     /// Whether there is an error (warnings do not count).
     pub fn has_errors(&self) -> bool {
-        self.found.iter().any(|d| d.severity == Severity::Error)
+        self.errors
     }
 
     /// All that was found, in the order of the file.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|d| (d.line, d.column));
+        if self.more > 0 {
+            let more = std::mem::take(&mut self.more);
+            let severity = if self.errors { Severity::Error } else { Severity::Warning };
+            self.push(severity, Mark::FILE, &format!("and {more} more findings"));
+        }
         self.found
     }
 
     fn add(&mut self, severity: Severity, at: Mark, message: &str) -> &mut Self {
+        self.errors |= severity == Severity::Error;
+        if self.found.len() < MAX_FOUND {
+            self.push(severity, at, message);
+        } else {
+            self.more += 1;
+        }
+        self
+    }
+
+    fn push(&mut self, severity: Severity, at: Mark, message: &str) {
         self.found.push(Diagnostic {
             severity,
             file: self.file.clone(),
@@ -66,7 +89,6 @@ impl Report {
             help: None,
             snippet: self.snippet(at),
         });
-        self
     }
 
     /// The line, each invisible character shown as one `�`, so that columns stay where they are. None for lines of
@@ -106,6 +128,17 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_wrong_all_over_is_counted_and_not_quoted() {
+        let mut report = Report::new("p.yaml", "x\n");
+        for _ in 0..MAX_FOUND + 3 {
+            report.error(Mark { line: 1, column: 1 }, "x").help("y");
+        }
+        let found = report.into_diagnostics();
+        assert_eq!(found.len(), MAX_FOUND + 1);
+        assert_eq!(found.last().map(|d| d.message.as_str()), Some("and 3 more findings"));
+    }
 
     #[test]
     fn no_message_quotes_a_secret() {
