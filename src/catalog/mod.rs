@@ -58,13 +58,13 @@ pub enum Argument {
     Path {
         /// How it is used; none where that is not known.
         access: Option<Access>,
-        /// Whether the tool goes on below it.
+        /// Whether the tool goes on below it (a delete takes along what is there in any case).
         recursive: bool,
         /// What the tool takes where the argument is left out; none: the root, for a recursive tool; empty: nothing.
         missing: Option<String>,
         /// The argument that relative paths start at.
         base: Option<Pointer>,
-        /// Judge with the last component kept and followed (delete, move, link).
+        /// Judge with the last component kept and followed (move, link; a delete always is).
         keep_last: bool,
     },
     /// A glob below the tool's path argument.

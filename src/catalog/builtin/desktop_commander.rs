@@ -26,7 +26,7 @@ pub(super) const DESKTOP_COMMANDER: Server = Server {
         tool("create_directory", &[("/path", WRITE)]),
         // Two levels deep unless `depth` says otherwise.
         tool("list_directory", &[("/path", READ.recursive()), ("/origin", TEXT)]),
-        tool("move_file", &[("/source", DELETE.recursive()), ("/destination", WRITE.keep_last())]),
+        tool("move_file", &[("/source", DELETE), ("/destination", WRITE.keep_last())]),
         tool(
             "start_search",
             &[

@@ -17,8 +17,7 @@ pub(super) const FILESYSTEM: Server = Server {
         tool("list_directory", &[("/path", READ)]),
         tool("list_directory_with_sizes", &[("/path", READ), ("/sortBy", TEXT)]),
         tool("directory_tree", &[("/path", READ.recursive()), ("/excludePatterns/*", TEXT)]),
-        // A folder takes along all that is below it.
-        tool("move_file", &[("/source", DELETE.recursive()), ("/destination", WRITE.keep_last())]),
+        tool("move_file", &[("/source", DELETE), ("/destination", WRITE.keep_last())]),
         tool("search_files", &[("/path", READ.recursive()), ("/pattern", GLOB), ("/excludePatterns/*", TEXT)]),
         tool("get_file_info", &[("/path", READ)]),
         tool("list_allowed_directories", &[]).category("introspection"),

@@ -95,7 +95,8 @@ enum Mark {
 
 const READ: Mark = path(Some(Access::Read));
 const WRITE: Mark = path(Some(Access::Write));
-const DELETE: Mark = path(Some(Access::Delete)).keep_last();
+/// Judged with all that is below, and with the last component kept and followed, as every delete.
+const DELETE: Mark = path(Some(Access::Delete));
 const GLOB: Mark = Mark::Glob;
 const COMMAND: Mark = Mark::Command;
 const CWD: Mark = Mark::Cwd;

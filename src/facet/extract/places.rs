@@ -61,11 +61,8 @@ impl<'a> Call<'a> {
                 Selected::TooShallow(..) => true,
             })
         });
-        Use {
-            access: *access,
-            recursive: *recursive && switched_on,
-            keep_last: *keep_last || *access == Some(Access::Delete),
-        }
+        let keep_last = *keep_last || *access == Some(Access::Delete);
+        Use { access: *access, recursive: *recursive && switched_on, keep_last }
     }
 
     /// Whether the call leaves the whole argument out (an empty list is there, and names nothing).

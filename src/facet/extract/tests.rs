@@ -98,7 +98,7 @@ fn both_ends_of_a_move_are_paths() {
     let tree = Tree::usual();
     tree.link("docs/l", "../secrets");
     let moved = take(&builtin("filesystem", "move_file"), &tree, r#"{"source":"docs/l","destination":"docs/k.md"}"#);
-    assert_eq!(facets(&moved), ["delete docs/l (recursive)", "write docs/k.md"]);
+    assert_eq!(facets(&moved), ["delete docs/l", "write docs/k.md"]);
     let FacetKind::Path(source) = &moved.facets[0].kind else { panic!() };
     assert_eq!(source.physical.iter().map(below).collect::<Vec<_>>(), ["docs/l", "secrets"]);
     let delete = entry(&[("/path", path(Access::Delete))]);

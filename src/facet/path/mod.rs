@@ -26,6 +26,8 @@ pub struct Space {
     roots: Vec<Names>,
     /// The root with its links resolved.
     real_root: PathBuf,
+    /// The root in the upstream's view.
+    their_root: String,
     /// Where relative paths start, in the upstream's view.
     cwd: Names,
     mapped: Vec<Mapped>,
@@ -77,6 +79,7 @@ impl Space {
             root,
             roots,
             real_root,
+            their_root: String::new(),
             cwd: names(&absolute(&config.cwd)),
             mapped,
             filesystem: config.filesystem,
@@ -85,6 +88,8 @@ impl Space {
             reader: spelling::Reader::new(config),
         };
         space.cwd = space.their_names(&space.cwd).unwrap_or(space.cwd);
+        let root = names(&space.root);
+        space.their_root = Location::new(space.their_names(&root).unwrap_or(root), None).to_string();
         space
     }
 

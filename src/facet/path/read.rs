@@ -76,15 +76,13 @@ impl Space {
 
     /// The upstream's root, for a tool that takes it by itself.
     pub(in crate::facet) fn plain_root(&self) -> Plain {
-        let names = names(&self.root);
-        let text = Location::new(self.their_names(&names).unwrap_or(names), None).to_string();
-        Plain { text, spelled: Spelled::default(), others: Vec::new() }
+        Plain { text: self.their_root.clone(), spelled: Spelled::default(), others: Vec::new() }
     }
 
     /// Checks the spelling; what the root's own name holds is the operator's word.
     fn check(&self, text: &str) -> Result<Spelled, String> {
         let below = |root: &str| text.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        match below(self.plain_root().text()).map(|rest| rest.trim_start_matches('/')) {
+        match below(&self.their_root).map(|rest| rest.trim_start_matches('/')) {
             Some("") => Ok(Spelled::default()),
             Some(rest) => spelling::check(rest, self.reader),
             None => spelling::check(text, self.reader),

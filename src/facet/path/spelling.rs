@@ -97,6 +97,10 @@ pub(super) fn check(text: &str, reader: Reader) -> Result<Spelled, String> {
 /// Other paths that a reader might take the text for: trimmed, with Windows' separators and edges, with look-alikes of
 /// separators and dots folded. For guarded paths only.
 pub(super) fn other_readings(text: &str) -> Vec<String> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_' | b'.');
+    if text.bytes().all(plain) && !text.split('/').any(|component| component.ends_with('.')) {
+        return Vec::new();
+    }
     let mut readings: Vec<String> = Vec::new();
     let mut add = |reading: String| {
         if reading != text && !reading.is_empty() && !readings.contains(&reading) {

@@ -1,6 +1,8 @@
 //! Paths read as the cases of `policy.md` want it, with the spellings that try to get around it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use proptest::prelude::*;
+
 use super::testing::Tree;
 use super::*;
 use crate::facet::FloorWhy;
@@ -267,3 +269,52 @@ fn the_roots_own_name_is_not_held_against_a_path() {
     assert!(read(&space, &tree.fill("$ROOT/app:1 /docs/a.md"), false).floors.is_empty());
     assert!(!read(&space, &tree.fill("$ROOT/app:2 /docs/a.md"), false).floors.is_empty());
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    /// What every physical path and no floor says is in `docs`, the kernel opens in `docs`, and so does who folds first.
+    #[test]
+    fn what_an_allow_would_cover_is_where_it_says(
+        parts in prop::collection::vec(0..PARTS.len(), 1..7),
+        before in 0..BEFORE.len(),
+    ) {
+        let tree = Tree::usual();
+        tree.link("docs/l", "../secrets");
+        tree.link("docs/deep", "../src/../docs");
+        tree.link("docs/top", "..");
+        tree.link("src/d", "../docs");
+        tree.link("docs/p", "/proc/self/root");
+        let space = tree.space(|_| {});
+        let spelled: Vec<&str> = parts.iter().filter_map(|i| PARTS.get(*i).copied()).collect();
+        let text = tree.fill(BEFORE.get(before).unwrap()) + &spelled.join("/");
+        let Ok(plain) = space.plain(&text) else { return Ok(()) };
+        let reading = space.read(&plain, None, false);
+        let docs = space.locate(&tree.root.join("docs")).components.clone();
+        if !reading.floors.is_empty() || !reading.physical.iter().all(|at| at.components.starts_with(&docs)) {
+            return Ok(());
+        }
+        let path = plain.text();
+        let folded = path_clean::clean(tree.root.join(path));
+        for opened in [tree.root.join(path), folded] {
+            if let Ok(real) = opened.canonicalize() {
+                prop_assert!(real.starts_with(tree.root.join("docs")), "{text}: {}", real.display());
+            }
+        }
+    }
+
+    /// No text makes the reading panic, and each reading is absolute.
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,40}") {
+        let tree = Tree::new(&[]);
+        let space = tree.space(|_| {});
+        if let Ok(plain) = space.plain(&text) {
+            let reading = space.read(&plain, None, true);
+            prop_assert!(!reading.physical.is_empty());
+            prop_assert!(reading.lexical.components.iter().all(|c| !matches!(&**c, "" | "." | "..")));
+        }
+    }
+}
+
+const PARTS: [&str; 14] =
+    ["docs", "secrets", "src", "..", "..", ".", "", "l", "deep", "top", "d", "p", "key.pem", "none"];
+const BEFORE: [&str; 6] = ["", "docs/", "$ROOT/", "file://$ROOT/docs/", "docs/l/", "/proc/self/root$ROOT/"];
