@@ -3,6 +3,8 @@
 //! A listener reads a message strictly, finds its session and hands it to the gate; it judges nothing.
 
 mod era;
+#[cfg(test)]
+mod fixture;
 pub mod http;
 pub mod stdio;
 

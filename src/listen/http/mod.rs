@@ -5,6 +5,8 @@ mod body;
 mod headers;
 mod refused;
 mod serve;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::sync::Arc;

@@ -222,7 +222,95 @@ async fn relay(mut exchange: Exchange, out: mpsc::Sender<Bytes>, mut closing: wa
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
     use super::*;
+    use crate::listen::fixture::{Fixture, call, initialize, modern, request};
+
+    /// A client at the other end of the pipes.
+    struct Peer {
+        fixture: Fixture,
+        input: tokio::io::WriteHalf<tokio::io::SimplexStream>,
+        output: tokio::io::Lines<BufReader<tokio::io::ReadHalf<tokio::io::SimplexStream>>>,
+        served: tokio::task::JoinHandle<io::Result<()>>,
+    }
+
+    impl Peer {
+        async fn start() -> Self {
+            let fixture = Fixture::start("").await;
+            let (input, write) = tokio::io::simplex(1 << 16);
+            let (read, output) = tokio::io::simplex(1 << 16);
+            let (gate, agent) = (Arc::clone(&fixture.gate), fixture.gate.directory().agent_named("local").unwrap());
+            let served = tokio::spawn(async move { serve(gate, agent, "fake", input, output).await });
+            Self { fixture, input: write, output: BufReader::new(read).lines(), served }
+        }
+
+        async fn say(&mut self, line: impl ToString) {
+            self.input.write_all(format!("{}\n", line.to_string()).as_bytes()).await.unwrap();
+        }
+
+        async fn hear(&mut self) -> Value {
+            let line = tokio::time::timeout(Duration::from_secs(10), self.output.next_line()).await.expect("a line");
+            serde_json::from_str(&line.unwrap().unwrap()).unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_legacy_client_calls_and_is_called() {
+        let mut peer = Peer::start().await;
+        peer.say(request(1, "tools/list", json!({}))).await;
+        assert_eq!(peer.hear().await["error"]["code"], -32600);
+        peer.say(initialize()).await;
+        assert_eq!(peer.hear().await["result"]["serverInfo"]["name"], "fake");
+        peer.say(initialize()).await;
+        assert_eq!(peer.hear().await["error"]["code"], -32600);
+        peer.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        assert_eq!(peer.hear().await["method"], "notifications/hello");
+        peer.say("not json").await;
+        assert_eq!(peer.hear().await["error"]["code"], -32700);
+        peer.say("x".repeat(70_000)).await;
+        assert_eq!(peer.hear().await["id"], Value::Null);
+        peer.say(request(2, "tools/call", call("slow"))).await;
+        peer.fixture.hears("slow").await;
+        peer.say(request(3, "tools/call", call("chat"))).await;
+        let asked = peer.hear().await;
+        assert_eq!(asked["method"], "roots/list");
+        peer.say(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}})).await;
+        assert_eq!(peer.hear().await["id"], 3, "the slow call keeps nobody waiting");
+        peer.say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}})).await;
+        peer.fixture.hears("stop").await;
+        peer.input.shutdown().await.unwrap();
+        peer.served.await.unwrap().unwrap();
+        peer.fixture.hears("close").await;
+    }
+
+    #[tokio::test]
+    async fn a_modern_client_needs_no_handshake() {
+        let mut peer = Peer::start().await;
+        peer.say(modern(1, "server/discover", json!({}))).await;
+        assert_eq!(peer.hear().await["result"]["supportedVersions"][0], "2026-07-28");
+        peer.say(modern(2, "tools/call", call("echo"))).await;
+        assert_eq!(peer.hear().await["result"]["content"][0]["text"], "pong");
+        let mut old = modern(3, "tools/call", call("echo"));
+        old["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2031-01-01");
+        peer.say(old).await;
+        assert_eq!(peer.hear().await["error"]["code"], -32022);
+        peer.say(modern(4, "tools/call", call("slow"))).await;
+        peer.fixture.hears("slow").await;
+        peer.say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 4}})).await;
+        peer.fixture.hears("stop").await;
+    }
+
+    #[tokio::test]
+    async fn what_was_asked_before_the_end_of_the_input_is_answered() {
+        let mut peer = Peer::start().await;
+        peer.say(modern(1, "tools/call", call("echo"))).await;
+        peer.input.shutdown().await.unwrap();
+        peer.served.await.unwrap().unwrap();
+        let line = peer.output.next_line().await.unwrap().unwrap();
+        assert!(line.contains("pong"), "{line}");
+    }
 
     #[tokio::test]
     async fn an_exchange_is_written_in_order_and_ends_with_its_answer() {
