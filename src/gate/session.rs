@@ -29,9 +29,6 @@ const UNREAD: usize = 256;
 /// How soon an unknown tool makes the gateway look at the list again.
 const LIST_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long the gateway waits for its own `tools/list` and for a handshake it repeats.
-const OWN_REQUEST: Duration = Duration::from_secs(20);
-
 /// A legacy session, or one agent's stateless requests to one upstream.
 pub struct Session {
     pub(super) gate: Arc<Gate>,
@@ -335,7 +332,7 @@ impl Session {
         let message = Message::strict(Bytes::from(handshake.initialize.clone()), Limits::default())
             .map_err(|e| broken(format!("the stored handshake cannot be read: {e}")))?;
         let flight = route.request(Permit::mint(), &message, Vec::new(), Forwarded::default(), None).await?;
-        let answer = self.settle(route, flight, OWN_REQUEST).await?;
+        let answer = self.settle(route, flight, self.executor.config.timeout).await?;
         let agreed = answer.result().and_then(|r| serde_json::from_str::<serde_json::Value>(r).ok());
         let version = agreed.as_ref().and_then(|r| r.get("protocolVersion")).and_then(|v| v.as_str());
         if version != self.version() {
@@ -413,7 +410,7 @@ impl Session {
             let params = json!(params);
             let route = self.route().await?;
             let flight = route.own_request(Permit::mint(), "tools/list", &params, headers.clone()).await?;
-            let answer = self.settle(&route, flight, OWN_REQUEST).await?;
+            let answer = self.settle(&route, flight, self.executor.config.timeout).await?;
             let Some(result) = answer.result() else {
                 return Err(UpstreamError {
                     fault: Fault::Garbage,
