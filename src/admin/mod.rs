@@ -10,7 +10,7 @@ mod inbox;
 mod login;
 mod problem;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use first::{First, TOKEN_FILE, ensure_first_approver};
 pub use login::login_link;
@@ -33,8 +33,8 @@ use crate::gate::Gate;
 
 /// Connections at a time; more wait in the kernel's queue, so that strangers cannot use up the open files.
 const CONNECTIONS: usize = 256;
-/// How long a client may take over its request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take over its request's head, and leave a connection unused.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long open requests may go on after the shutdown signal.
 const DRAIN: Duration = Duration::from_secs(5);
 

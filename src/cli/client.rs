@@ -331,11 +331,45 @@ fn http_client(is_https: bool) -> Result<HttpClient<HttpsConnector<HttpConnector
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+    use crate::admin::tests::side::{AGENT, ANA, DIGEST, Side};
+
+    fn client_as(base: &str, token: &str) -> Client {
+        Client { base: read_url(base).unwrap(), token: Secret::new(token), http: http_client(false).unwrap() }
+    }
 
     fn client(base: &str) -> Client {
-        Client { base: read_url(base).unwrap(), token: Secret::new("t"), http: http_client(false).unwrap() }
+        client_as(base, "t")
+    }
+
+    #[tokio::test]
+    async fn a_gateway_is_listened_to_and_told() {
+        let side = Side::start().await;
+        let ana = client_as(&side.base, ANA);
+        let mut events = ana.events().await.unwrap();
+        side.hold("1").await;
+        let (name, approval) = events.next().await.unwrap().unwrap();
+        let approval: serde_json::Value = read(&approval).unwrap();
+        assert_eq!((name.as_str(), approval["id"].as_str().unwrap()), ("approval", "apr_1"));
+        let list: serde_json::Value = read(&ana.get("approvals", &[("state", "waiting")]).await.unwrap()).unwrap();
+        assert_eq!(list["items"][0]["id"], "apr_1");
+        let body = serde_json::json!({"digest": DIGEST});
+        let decided = ana.post("approvals/apr_1/approve", &body).await.unwrap();
+        assert_eq!(read::<serde_json::Value>(&decided).unwrap()["votes"][0]["channel"], "cli");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_keeps_the_gateways_words() {
+        let side = Side::start().await;
+        let refused = client_as(&side.base, AGENT).get("me", &[]).await.unwrap_err();
+        assert!(matches!(&refused, Failure::Refused { status: StatusCode::UNAUTHORIZED, .. }), "{refused}");
+        assert!(refused.to_string().contains("an agent's token is not good here"), "{refused}");
+        assert_eq!(refused.report(), Exit::Failed);
+        let base = side.base.clone();
+        side.stop().await;
+        let gone = client_as(&base, ANA).get("me", &[]).await.unwrap_err();
+        assert!(gone.to_string().contains("portcullis serve"), "{gone}");
     }
 
     #[test]

@@ -86,7 +86,7 @@ export class Card {
     this.rendered = true;
     const { approval } = this;
     const { call } = approval;
-    this.slot("flags").replaceChildren(...approval.flags.map((flag) => el("li", "flag", visible(FLAGS[flag] ?? flag.replaceAll("_", " ")))));
+    this.slot("flags").replaceChildren(...approval.flags.map((flag) => el("li", "flag", visible(flag.replaceAll("_", " ")))));
     this.slot("facts").replaceChildren(...facts(call));
     this.slot("facets").replaceChildren(...facetList(call.facets));
     this.slot("why").replaceChildren(...why(call));
@@ -171,14 +171,11 @@ export class Card {
 
   /** Whether there is nothing left to wait for. */
   get isOver() {
-    const { state, call } = this.approval;
-    return state !== "waiting" && !(state === "approved" && call.outcome === null);
+    return this.approval.call.outcome !== null;
   }
 }
 
 const LOOK_ONLY = "You can look at this; deciding needs the role approver.";
-
-const FLAGS = { first_use: "first use of this tool" };
 
 function facts(call) {
   const agent = [visible(call.agent), call.owner ? el("span", "hint", " of ", visible(call.owner)) : ""];
@@ -207,16 +204,15 @@ function voteLine(vote) {
 }
 
 /** How it stands or ended, in one line. */
-function outcome({ state, call, votes }) {
-  const last = votes.at(-1);
-  const by = last ? ` by ${last.by}` : "";
+function outcome({ state, call, client, votes }) {
+  const by = votes.length > 0 ? ` by ${votes.at(-1).by}` : "";
   const took = call.ran_ms === null ? "" : ` in ${duration(call.ran_ms)}`;
-  if (state === "approved" && call.outcome === null) {
-    return call.state === "running"
-      ? [el("strong", "", "Approved"), visible(`${by}; running now.`)]
-      : [el("strong", "", "Approved"), visible(`${by}; waits for the agent to come back.`)];
-  }
   switch (call.state) {
+    case "awaiting_approval":
+      return [el("strong", "", "Approved"),
+        visible(`${by}; ${client.state === "attached" ? "starting now" : "waits for the agent to come back"}.`)];
+    case "running":
+      return [el("strong", "", "Approved"), visible(`${by}; running now.`)];
     case "completed":
       return [el("strong", "ok", "Completed"), visible(`${took}${call.tool_error ? "; the tool reported an error" : ""}.`)];
     case "failed":
@@ -224,8 +220,8 @@ function outcome({ state, call, votes }) {
     case "cancelled":
       return [el("strong", "", "Cancelled"), visible(call.detail ? `: ${call.detail}` : "; nothing ran.")];
     case "rejected": {
-      const reasons = { approver: `${by}`, expired: ": nobody decided in time", stale: ": it is no longer what was approved" };
-      return [el("strong", "bad", "Rejected"), visible(`${reasons[call.reason] ?? ""}. Nothing ran.`)];
+      const reasons = { approver: by, expired: ": nobody decided in time", stale: ": it is no longer what was approved" };
+      return [el("strong", "bad", "Rejected"), visible(`${reasons[call.reason] ?? `: ${call.reason}`}. Nothing ran.`)];
     }
     default:
       return [visible(state)];

@@ -113,12 +113,12 @@ function connection(state) {
 async function load() {
   const [waiting, approved, calls, policy] = await Promise.all([
     all("approvals?limit=200&state=waiting", MOST_WAITING),
-    all("approvals?limit=200&state=approved", MOST_WAITING),
+    all("approvals?limit=200&state=approved", MOST_WAITING), // decided, and waiting for their agents
     get("calls?limit=50"),
     get("policy"),
   ]);
   const there = new Set();
-  for (const approval of [...waiting, ...approved.filter((one) => one.call.outcome === null)]) {
+  for (const approval of [...waiting, ...approved]) {
     there.add(approval.id);
     takeApproval(approval, { quietly: true });
   }
@@ -140,7 +140,7 @@ function takeApproval(approval, { quietly }) {
   const card = cards.get(approval.id);
   if (card) {
     card.update(approval);
-  } else if (approval.state === "waiting" || (approval.state === "approved" && approval.call.outcome === null)) {
+  } else if (approval.state === "waiting" || approval.state === "approved") {
     add(approval);
     if (!quietly) by("announce").textContent = `New request: ${approval.call.agent}, ${approval.call.label}`;
   }

@@ -2,7 +2,7 @@
 
 //! A real gate behind a real listener, asked by a plain HTTP client.
 
-mod side;
+pub mod side;
 
 use std::time::Duration;
 

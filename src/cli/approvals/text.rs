@@ -21,7 +21,7 @@ pub fn approvals(items: &[ApprovalRecord], next: Option<&str>, now: Timestamp) -
     let rows = items.iter().map(|approval| {
         let standing = match approval.state {
             ApprovalState::Waiting => left(approval.expires_at, now),
-            state => state_word(state).to_owned(),
+            _ => approval_standing(approval),
         };
         let call = &approval.call;
         [approval.id.clone(), standing, visible(&call.agent), visible(&call.upstream), visible(&call.label)]
@@ -48,7 +48,7 @@ pub fn approval(approval: &ApprovalRecord, now: Timestamp) -> String {
     heading(&mut out, &call.label);
     let standing = match approval.state {
         ApprovalState::Waiting => format!("waiting, {} left", left(approval.expires_at, now)),
-        state => state_word(state).to_owned(),
+        _ => approval_standing(approval),
     };
     field(&mut out, "approval", &format!("{} ({standing})", approval.id));
     details(&mut out, call);
@@ -89,24 +89,24 @@ pub fn call(call: &CallRecord) -> String {
 
 /// What became of a decision, in one line.
 pub fn decided(approval: &ApprovalRecord) -> String {
-    match (approval.state, approval.call.state) {
+    match (approval.state, approval.client.state) {
         (ApprovalState::Waiting, _) => "counted; more approvals are needed".into(),
-        (ApprovalState::Approved, CallState::AwaitingApproval) => match approval.client.state {
-            ClientState::Attached => "approved; the call runs now".into(),
-            ClientState::Gone => "approved; the call runs when the agent comes back with it".into(),
-        },
+        (ApprovalState::Approved, ClientState::Attached) => "approved; the call runs now".into(),
+        (ApprovalState::Approved, ClientState::Gone) => {
+            "approved; the call runs when the agent comes back with it".into()
+        }
+        (ApprovalState::Consumed, _) => format!("approved; the call is {}", standing(&approval.call)),
         _ => approval_line(approval),
     }
 }
 
 /// Where an approval stands, in one line.
 pub fn approval_line(approval: &ApprovalRecord) -> String {
-    let call = &approval.call;
     let by = match (approval.state, approval.votes.last()) {
         (ApprovalState::Approved | ApprovalState::Rejected, Some(vote)) => format!(" by {}", visible(&vote.by)),
         _ => String::new(),
     };
-    format!("{}{by}  {}  {}", state_word(approval.state), approval.id, what(call))
+    format!("{}{by}  {}  {}", approval_standing(approval), approval.id, what(&approval.call))
 }
 
 /// Where a call stands, in one line.
@@ -220,16 +220,18 @@ fn vote_text(vote: &Vote) -> String {
     visible(&format!("{} {verb} at {} ({}){note}", vote.by, vote.at, vote.channel))
 }
 
-const fn state_word(state: ApprovalState) -> &'static str {
-    match state {
+/// The state; once used by its run, what became of that.
+fn approval_standing(approval: &ApprovalRecord) -> String {
+    let word = match approval.state {
         ApprovalState::Waiting => "waiting",
         ApprovalState::Approved => "approved",
         ApprovalState::Rejected => "rejected",
         ApprovalState::Expired => "expired",
         ApprovalState::Withdrawn => "withdrawn",
         ApprovalState::Stale => "stale",
-        ApprovalState::Consumed => "consumed",
-    }
+        ApprovalState::Consumed => return standing(&approval.call),
+    };
+    word.to_owned()
 }
 
 const fn verdict_word(verdict: Verdict) -> &'static str {
@@ -395,6 +397,7 @@ mod tests {
         assert_eq!(line("waiting", "awaiting_approval", "gone"), "counted; more approvals are needed");
         assert_eq!(line("approved", "awaiting_approval", "attached"), "approved; the call runs now");
         assert!(line("approved", "awaiting_approval", "gone").contains("when the agent comes back"));
+        assert_eq!(line("consumed", "running", "attached"), "approved; the call is running");
         assert!(line("rejected", "rejected", "gone").starts_with("rejected  apr_1"));
     }
 }

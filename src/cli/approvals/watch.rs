@@ -85,8 +85,8 @@ impl Lines {
             }
             "call" => {
                 let call: CallRecord = read(data)?;
-                // Until it ends, a held call is told by its approval.
-                if call.approval.is_some() && call.outcome.is_none() {
+                // A held call is told by its approval.
+                if call.approval.is_some() {
                     return Ok(None);
                 }
                 (call.id.clone(), text::call_line(&call))
