@@ -422,7 +422,19 @@ pub async fn forward(
     let mut again = true;
     let why = loop {
         tokio::select! {
+            // Stops come first: an upstream that floods its client must not keep itself from being stopped.
             biased;
+            reason = client.cancel() => break reason,
+            reason = &mut stopped => break reason,
+            () = client.gone(), if cancels_when_gone(session) => break "the client closed its stream".to_owned(),
+            () = &mut deadline => {
+                route.stop(flight.id, "timed out").await;
+                return Ended::Broke(UpstreamError {
+                    fault: Fault::Timeout,
+                    what: format!("no answer within {} s", within.as_secs()),
+                    may_have_run: true,
+                });
+            }
             Some(bytes) = before.recv() => client.tell(ToClient::Message(bytes)).await,
             answer = &mut flight.answer => match answer {
                 Ok(Ok(answer)) => {
@@ -454,17 +466,6 @@ pub async fn forward(
                     may_have_run: true,
                 }),
             },
-            reason = client.cancel() => break reason,
-            reason = &mut stopped => break reason,
-            () = client.gone(), if cancels_when_gone(session) => break "the client closed its stream".to_owned(),
-            () = &mut deadline => {
-                route.stop(flight.id, "timed out").await;
-                return Ended::Broke(UpstreamError {
-                    fault: Fault::Timeout,
-                    what: format!("no answer within {} s", within.as_secs()),
-                    may_have_run: true,
-                });
-            }
         }
     };
     route.stop(flight.id, &why).await;

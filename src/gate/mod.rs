@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
@@ -49,6 +50,9 @@ use session::Handshake;
 
 /// How many messages may wait between a gate and a listener before the far side is slowed.
 pub const CHANNEL: usize = 64;
+
+/// How long a session without a reader or a request keeps its link; the next request opens it again.
+const IDLE: Duration = Duration::from_secs(30 * 60);
 
 /// How many legacy sessions may be open at once.
 const SESSIONS: usize = 10_000;
@@ -285,10 +289,14 @@ impl Gate {
         };
         let key = session_key(&id);
         let session = Session::new(Arc::clone(self), agent, executor, Some(key.clone()), Some(handshake));
-        let answer = session.shake_hands(&message).await.map_err(|error| {
-            tracing::warn!(upstream, %error, "the upstream did not answer the handshake");
-            reply::upstream_fault(&raw_id, upstream, &error)
-        })?;
+        let answer = match session.shake_hands(&message).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                tracing::warn!(upstream, %error, "the upstream did not answer the handshake");
+                session.end().await;
+                return Err(reply::upstream_fault(&raw_id, upstream, &error));
+            }
+        };
         let reply = Reply { bytes: answer.with_id(&raw_id), status: 200 };
         if session.version().is_none() {
             // An error of the upstream, in its own words: there is no session to keep.
@@ -373,6 +381,15 @@ impl Gate {
             version: session.version().unwrap_or_default().to_owned(),
             upstream_session: session.upstream_session(),
             used_at: self.clock.now(),
+        }
+    }
+
+    /// Lets go of the links of sessions that nobody uses: their clients are gone without a word.
+    async fn park_idle(&self) {
+        let idle: Vec<Arc<Session>> =
+            self.sessions.iter().filter(|s| s.is_idle(IDLE)).map(|s| Arc::clone(&s)).collect();
+        for session in idle {
+            session.park().await;
         }
     }
 

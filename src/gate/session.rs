@@ -26,6 +26,9 @@ use crate::message::{Limits, Message, compose};
 /// How many messages without a reader are kept for a session.
 const UNREAD: usize = 256;
 
+/// How many requests of a server may wait for a client's answer.
+const ASKED: usize = 1_000;
+
 /// How soon an unknown tool makes the gateway look at the list again.
 const LIST_AGAIN: Duration = Duration::from_secs(1);
 
@@ -43,6 +46,7 @@ pub struct Session {
     listing: tokio::sync::Mutex<Option<Instant>>,
     exchanges: DashMap<String, Vec<Active>>,
     sequence: AtomicU64,
+    used_at: Mutex<Instant>,
     /// The server's requests that the client has not answered: our number → the server's raw id.
     asked: DashMap<u64, String>,
     outlet: Mutex<Outlet>,
@@ -121,6 +125,7 @@ impl Session {
             listing: tokio::sync::Mutex::new(None),
             exchanges: DashMap::new(),
             sequence: AtomicU64::new(1),
+            used_at: Mutex::new(Instant::now()),
             asked: DashMap::new(),
             outlet: Mutex::default(),
         })
@@ -148,6 +153,7 @@ impl Session {
 
     /// A request: judged, held, forwarded. Returns at once. `headers` are the `Mcp-Param-*` of a modern request.
     pub fn request(self: &Arc<Self>, message: Message, headers: Vec<(String, String)>) -> Exchange {
+        self.touch();
         let (tx, events) = mpsc::channel(CHANNEL);
         let (cancel, cancelled) = watch::channel(None);
         let raw_id = message.id().unwrap_or("null").to_owned();
@@ -158,6 +164,7 @@ impl Session {
         let session = Arc::clone(self);
         tokio::spawn(async move {
             call::serve(&session, Arc::new(message), headers, client).await;
+            session.touch();
             session.forget(&raw_id, sequence);
         });
         Exchange { events }
@@ -214,6 +221,22 @@ impl Session {
                 tracing::warn!(%error, "an ended session could not be removed from the store");
             }
         }
+        self.park().await;
+    }
+
+    fn touch(&self) {
+        *self.used_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Whether it has a link that nobody has used for so long: no request, no open stream.
+    pub(super) fn is_idle(&self, long: Duration) -> bool {
+        let read = self.outlet().reader.as_ref().is_some_and(|reader| !reader.is_closed());
+        let used_at = *self.used_at.lock().unwrap_or_else(PoisonError::into_inner);
+        !read && self.exchanges.is_empty() && used_at.elapsed() >= long && self.route.load().is_some()
+    }
+
+    /// Closes the link; the next request opens another.
+    pub(super) async fn park(&self) {
         if let Some(route) = self.route.swap(None) {
             route.close().await;
         }
@@ -444,6 +467,13 @@ impl Unrouted for Session {
                 message.spliced(&[(span, ours.to_string())])
             }
             _ => match message.id() {
+                Some(_) if self.asked.len() >= ASKED => {
+                    tracing::warn!(
+                        upstream = self.executor.id(),
+                        "it asks more than its client answers; a request was dropped"
+                    );
+                    return;
+                }
                 Some(raw) => {
                     let ours = self.sequence.fetch_add(1, Ordering::Relaxed);
                     self.asked.insert(ours, raw.to_owned());

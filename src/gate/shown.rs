@@ -142,3 +142,41 @@ fn cut(text: &str, most: usize) -> String {
     short.push('…');
     short
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::message::{Json as Document, Limits};
+
+    fn key(params: &str) -> String {
+        let params = Document::parse(params.to_owned().into(), Limits::default()).unwrap();
+        attach_key("a", "u", "tools/call", Some(params.root()))
+    }
+
+    #[test]
+    fn an_attach_key_is_of_what_a_retry_repeats_and_of_nothing_else() {
+        let call = key(r#"{"name":"t","arguments":{"a":1,"b":"x\u0041"}}"#);
+        assert_eq!(call, key(r#"{"_meta":{"progressToken":7}, "arguments":{"b":"xA","a":1},"name":"t"}"#));
+        assert_ne!(call, key(r#"{"name":"t","arguments":{"a":1.0,"b":"xA"}}"#), "number text is kept");
+        assert_ne!(call, key(r#"{"name":"t","arguments":{"a":1,"b":"xA"},"inputResponses":{}}"#));
+        let big = |n: &str| key(&format!(r#"{{"name":"t","arguments":{{"n":{n}}}}}"#));
+        assert_ne!(big("9007199254740993"), big("9007199254740992"));
+    }
+
+    #[test]
+    fn what_a_request_carries_beside_its_arguments_is_shown_too() {
+        let text = r#"{"name":"t","arguments":{"a":1},"inputResponses":{"k":"v"},"_meta":{}}"#;
+        let params = Document::parse(text.into(), Limits::default()).unwrap();
+        let (shown, redacted) = arguments(Some(params.root()), None, &Redaction::default());
+        assert_eq!(shown, serde_json::json!({"a": 1, "params.inputResponses": {"k": "v"}}));
+        assert!(redacted.is_empty());
+    }
+
+    #[test]
+    fn a_label_is_short_and_shows_what_cannot_be_seen() {
+        let label = label("write_file\u{202e}", &Touched::default(), None, None);
+        assert_eq!(label, "write_file\\u{202e}");
+        assert_eq!(cut(&"x".repeat(500), LABEL).chars().count(), LABEL);
+    }
+}

@@ -64,6 +64,7 @@ pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(CHECK).await;
+            checker.park_idle().await;
             if let Err(faults) = checker.ready().await {
                 tracing::debug!(?faults, "not ready");
             }
