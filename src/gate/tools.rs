@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::catalog::{Catalogue, Tool};
@@ -88,7 +88,40 @@ fn define(catalogue: &Catalogue, name: &str, tool: &Value, digest: String) -> De
     Definition { digest, entry: catalogue.tool(name, schema), headers }
 }
 
-/// Over the definition with its keys sorted (`serde_json` maps are), so that key order changes nothing.
+/// Over the definition with its keys sorted, so that key order changes nothing.
 fn digest(tool: &Value) -> String {
-    format!("sha256:{}", hex::encode(Sha256::digest(tool.to_string().as_bytes())))
+    format!("sha256:{}", hex::encode(Sha256::digest(sorted(tool).as_bytes())))
+}
+
+fn sorted(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(key, _)| *key);
+            let members: Vec<String> =
+                members.into_iter().map(|(key, value)| format!("{}:{}", json!(key), sorted(value))).collect();
+            format!("{{{}}}", members.join(","))
+        }
+        Value::Array(elements) => format!("[{}]", elements.iter().map(sorted).collect::<Vec<_>>().join(",")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_definition_is_another_when_anything_but_its_key_order_changes() {
+        let definitions = Definitions::default();
+        let list = |tool: &str| format!(r#"{{"tools":[{tool}],"nextCursor":"n"}}"#);
+        let learn = |tool: &str| {
+            assert_eq!(definitions.learn(&Catalogue::default(), &list(tool)).as_deref(), Some("n"));
+            definitions.get("t").unwrap().digest.clone()
+        };
+        let first = learn(r#"{"name":"t","inputSchema":{"type":"object","properties":{"a":{},"b":{}}}}"#);
+        assert_eq!(first, learn(r#"{"inputSchema":{"properties":{"b":{},"a":{}},"type":"object"},"name":"t"}"#));
+        assert_ne!(first, learn(r#"{"name":"t","description":"now with mail","inputSchema":{"type":"object"}}"#));
+    }
 }

@@ -91,6 +91,9 @@ pub(super) fn upstream(entry: &Entry, around: &Surroundings<'_>, report: &mut Re
     set(&mut upstream.timeout, fields.optional("timeout").and_then(|node| node.duration(report)));
     new_tools(&mut fields, report);
     fields.later("dialect", report);
+    if matches!(transport, Some(Transport::Workspace)) && upstream.cwd != upstream.root {
+        report.error(fields.at, "the workspace starts at its root").help("leave `cwd` out");
+    }
     if matches!(transport, Some(Transport::Workspace)) && upstream.filesystem != FileSystem::Shared {
         let at = filesystem.map_or(fields.at, |node| node.at);
         report.error(at, "the workspace works on this machine's files").help("leave `filesystem` out");
