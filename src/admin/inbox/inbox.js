@@ -31,7 +31,7 @@ async function start() {
   const link = /^#login=(.+)$/.exec(location.hash);
   // Out of the address bar before anything else, so that no history, bookmark or screenshot keeps it.
   if (link) history.replaceState(null, "", location.pathname + location.search);
-  if (link) await login(decodeURIComponent(link[1]));
+  if (link) await login(link[1]);
   else await enter();
 }
 

@@ -87,10 +87,11 @@ function node(value, pointer, redacted) {
 }
 
 function textNode(text) {
-  const lines = text.split("\n").length;
-  if (lines === 1 && text.length <= 160) return el("span", "value text", "“", visible(text), "”");
+  const breaks = text.split("\n").length - 1;
+  if (breaks === 0 && text.length <= 160) return el("span", "value text", "“", visible(text), "”");
   const block = el("pre", "block", visible(text.slice(0, LONG_TEXT), { lines: true }));
   block.tabIndex = 0;
+  const lines = breaks + (text.endsWith("\n") ? 0 : 1);
   const size = `${lines} ${lines === 1 ? "line" : "lines"}, ${[...text].length} characters`;
   const shown = el("div", "long", el("span", "size", size), block);
   if (text.length > LONG_TEXT) {

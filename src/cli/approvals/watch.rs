@@ -24,6 +24,7 @@ pub async fn run(connect: &Connect) -> Result<(), Failure> {
     let client = connect.client()?;
     let mut lines = Lines { format: connect.format, said: HashMap::new() };
     let mut was_there = false;
+    let mut last = String::new();
     loop {
         let lost = match follow(&client, &mut lines, &mut was_there).await {
             Ok(()) => "the gateway closed the stream".to_owned(),
@@ -31,7 +32,10 @@ pub async fn run(connect: &Connect) -> Result<(), Failure> {
             Err(Ended::Gateway(failure)) if !was_there || is_final(&failure) => return Err(failure),
             Err(Ended::Gateway(failure)) => failure.to_string(),
         };
-        eprintln!("{lost}; trying again");
+        if lost != last {
+            eprintln!("{lost}; trying again");
+            last = lost;
+        }
         tokio::time::sleep(RETRY).await;
     }
 }
