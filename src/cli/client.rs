@@ -72,6 +72,8 @@ pub enum Failure {
         /// What the gateway said.
         detail: String,
     },
+    /// Whoever read the output is gone; there is nobody to tell.
+    Unread,
     /// Anything else, in plain English.
     Other(String),
 }
@@ -79,7 +81,9 @@ pub enum Failure {
 impl Failure {
     /// Says why on standard error; answers the exit code.
     pub fn report(&self) -> Exit {
-        eprintln!("error: {self}");
+        if !matches!(self, Self::Unread) {
+            eprintln!("error: {self}");
+        }
         if matches!(self, Self::Config(_)) { Exit::Invalid } else { Exit::Failed }
     }
 }
@@ -92,6 +96,7 @@ impl fmt::Display for Failure {
                 findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
             }
             Self::Refused { status, detail } => write!(f, "{detail} ({})", status.as_u16()),
+            Self::Unread => f.write_str("nobody reads the output"),
             Self::Other(what) => f.write_str(what),
         }
     }
@@ -99,7 +104,10 @@ impl fmt::Display for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::Other(error.to_string())
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::Unread,
+            _ => Self::Other(error.to_string()),
+        }
     }
 }
 
@@ -156,10 +164,17 @@ impl Connect {
         if let Ok(token) = std::env::var("PORTCULLIS_TOKEN") {
             return Ok(Secret::new(token.trim()));
         }
-        let file = state_dir.map(|folder| folder.join(TOKEN_FILE)).filter(|file| file.exists());
-        file.as_deref().map(read_token).unwrap_or_else(|| {
-            Err(Failure::Other("there is no approver's token; give --token-file, or set PORTCULLIS_TOKEN".into()))
-        })
+        let file = state_dir.map(|folder| folder.join(TOKEN_FILE));
+        match file {
+            Some(file) if file.exists() => read_token(&file),
+            file => {
+                let place = file.map_or_else(String::new, |file| format!(" in {}", file.display()));
+                Err(Failure::Other(format!(
+                    "there is no approver's token{place}; `portcullis serve` makes one where no approvers are configured, \
+                     else give --token-file or set PORTCULLIS_TOKEN"
+                )))
+            }
+        }
     }
 }
 
