@@ -117,10 +117,10 @@ pub enum Ended {
 }
 
 /// Serves one request of a client to its end.
-pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Vec<(String, String)>, client: Client) {
-    let forwarded = Forwarded::of(&message, sent);
+pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<Vec<(String, String)>>, client: Client) {
+    let mut forwarded = Forwarded::of(&message);
     let target = match message.method() {
-        "tools/call" => match tool(session, &message, &forwarded, &client).await {
+        "tools/call" => match tool(session, &message, &mut forwarded, sent, &client).await {
             Ok(target) => target,
             Err(reply) => return client.answer(reply).await,
         },
@@ -145,7 +145,8 @@ pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Vec<(Str
 async fn tool(
     session: &Arc<Session>,
     message: &Message,
-    forwarded: &Forwarded,
+    forwarded: &mut Forwarded,
+    sent: Option<Vec<(String, String)>>,
     client: &Client,
 ) -> Result<Target, Reply> {
     let invalid = |what: &str| reply::error(&client.id, reply::INVALID_PARAMS, what, None);
@@ -168,10 +169,9 @@ async fn tool(
     }
     match session.definition(name, message).await {
         Ok(Some(definition)) => {
-            if session.era == Era::Modern
-                && let Err(what) = headers::check(&definition, arguments(message), &forwarded.params)
-            {
-                return Err(reply::error(&client.id, reply::HEADER_MISMATCH, &what, None));
+            if session.era == Era::Modern {
+                forwarded.params = headers::made(&definition, arguments(message), sent)
+                    .map_err(|what| reply::error(&client.id, reply::HEADER_MISMATCH, &what, None))?;
             }
             Ok(Target::Tool { name: name.to_owned(), definition })
         }

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 
 use crate::audit::Audit;
 use crate::clock::{Clock, Timestamp};
@@ -264,6 +264,26 @@ impl Gate {
     /// # Errors
     /// The reply to give: the upstream cannot be reached, does not speak a legacy version, too many sessions, draining.
     pub async fn initialize(
+        self: &Arc<Self>,
+        agent: Arc<Agent>,
+        upstream: &str,
+        message: Message,
+        life: Life,
+    ) -> Result<(Arc<Session>, Reply), Reply> {
+        let (gate, upstream, raw_id) = (Arc::clone(self), upstream.to_owned(), message.id().map(str::to_owned));
+        let (tx, begun) = oneshot::channel();
+        tokio::spawn(async move {
+            let begun = gate.begin_session(agent, &upstream, message, life).await;
+            // A client that left meanwhile does not know the session: it would stay open for nobody.
+            if let Err(Ok((session, _))) = tx.send(begun) {
+                session.end().await;
+            }
+        });
+        let lost = |_| reply::error(raw_id.as_deref().unwrap_or("null"), reply::UNAVAILABLE, "try again", None);
+        begun.await.map_err(lost)?
+    }
+
+    async fn begin_session(
         self: &Arc<Self>,
         agent: Arc<Agent>,
         upstream: &str,

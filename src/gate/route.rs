@@ -185,8 +185,8 @@ pub struct Forwarded {
 }
 
 impl Forwarded {
-    /// The headers that belong to a client's request; none for a legacy one. `sent` are its `Mcp-Param-*`.
-    pub fn of(message: &Message, sent: Vec<(String, String)>) -> Self {
+    /// The headers that belong to a client's request, but for `Mcp-Param-*`; none for a legacy one.
+    pub fn of(message: &Message) -> Self {
         let version = message.meta_version();
         let key = match message.method() {
             "resources/read" => "uri",
@@ -194,7 +194,7 @@ impl Forwarded {
             _ => "name",
         };
         let name = version.as_ref().and_then(|_| message.string_at(&["params", key]));
-        Self { name, params: sent, version }
+        Self { name, params: Vec::new(), version }
     }
 }
 

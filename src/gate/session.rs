@@ -151,8 +151,9 @@ impl Session {
         self.handshake.as_ref().and_then(|h| h.version.get()).map(String::as_str)
     }
 
-    /// A request: judged, held, forwarded. Returns at once. `headers` are the `Mcp-Param-*` of a modern request.
-    pub fn request(self: &Arc<Self>, message: Message, headers: Vec<(String, String)>) -> Exchange {
+    /// A request: judged, held, forwarded. Returns at once. `headers` are the `Mcp-Param-*` of a modern request; none
+    /// where the transport has no headers.
+    pub fn request(self: &Arc<Self>, message: Message, headers: Option<Vec<(String, String)>>) -> Exchange {
         self.touch();
         let (tx, events) = mpsc::channel(CHANNEL);
         let (cancel, cancelled) = watch::channel(None);

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::call::{Call, Client};
-use super::judged::{Target, judged};
+use super::judged::{Target, arguments, judged};
 use super::link::Era;
 use super::route::Forwarded;
-use super::{Gate, Session, release};
+use super::{Gate, Session, headers, release};
 use crate::approval::{Event, Held};
 use crate::message::{Limits, Message};
 use crate::record::{ApprovalState, ClientState, Rejection, Verdict};
@@ -123,7 +123,10 @@ async fn again(gate: &Arc<Gate>, held: &Held) -> Result<Call, String> {
         },
         None => other_target(&message),
     };
-    let headers = Forwarded::of(&message, Vec::new());
+    let mut headers = Forwarded::of(&message);
+    if let (Era::Modern, Some(definition)) = (session.era, target.definition()) {
+        headers.params = headers::made(definition, arguments(&message), None)?;
+    }
     Ok(Call { session, message, target, record: held.call().clone(), headers })
 }
 

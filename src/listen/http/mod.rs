@@ -198,7 +198,7 @@ impl Client<'_> {
             return Ok(answer::accepted());
         }
         let session = self.gate.stateless(&self.agent, self.upstream).ok_or_else(|| self.gone())?;
-        Ok(answer::exchange(session.request(message, params), self.accept(), PACE).await)
+        Ok(answer::exchange(session.request(message, Some(params)), self.accept(), PACE).await)
     }
 
     /// Up to MCP 2025-11-25: by session.
@@ -223,7 +223,7 @@ impl Client<'_> {
         };
         let session = self.session(id).await?;
         match message.kind() {
-            Kind::Request => Ok(answer::exchange(session.request(message, Vec::new()), self.accept(), PACE).await),
+            Kind::Request => Ok(answer::exchange(session.request(message, None), self.accept(), PACE).await),
             Kind::Notification => {
                 finish(async move { session.notify(message).await }).await;
                 Ok(answer::accepted())

@@ -109,7 +109,7 @@ impl Client<'_> {
         let session = session.ok_or_else(|| era::misplaced(&message, "there is no such upstream"))?;
         self.stateless = Some(Arc::clone(&session));
         match message.kind() {
-            Kind::Request => self.answer(session.request(message, Vec::new())),
+            Kind::Request => self.answer(session.request(message, None)),
             Kind::Notification => session.notify(message).await,
             Kind::Response => {}
         }
@@ -126,7 +126,7 @@ impl Client<'_> {
                 Ok(())
             }
             (Some(session), Kind::Request) => {
-                let exchange = session.request(message, Vec::new());
+                let exchange = session.request(message, None);
                 self.answer(exchange);
                 Ok(())
             }
