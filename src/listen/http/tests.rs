@@ -215,8 +215,8 @@ async fn bad_requests_get_the_answer_that_the_protocol_names() {
     let twice = good.replace("\"n\":1", "\"n\":1,\"n\":2");
     let large = good.replace("\"n\":1", &format!("\"n\":\"{}\"", "x".repeat(70_000)));
     let session = ("mcp-session-id", id.as_str());
-    type Case = (&'static str, Vec<(&'static str, &'static str)>, &'static str, u16, Value);
-    let cases: &[Case] = &[
+    type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a str, u16, Value);
+    let cases: &[Case<'_>] = &[
         ("/mcp/fake", within.to_vec(), "{", 400, json!(-32700)),
         ("/mcp/fake", within.to_vec(), &twice, 400, json!(-32700)),
         ("/mcp/fake", within.to_vec(), "[]", 400, json!(-32600)),
