@@ -1,10 +1,12 @@
 //! The language of policy.md, from YAML to verdict.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod examples;
 mod holds;
 mod judging;
 mod laws;
 mod loading;
+mod reach;
 
 use std::path::PathBuf;
 
