@@ -62,8 +62,12 @@ pub struct Terms {
 }
 
 impl Requirement {
-    /// Merges the approvals of all asks; `None` is an ask that says nothing of its own.
-    pub(super) fn merge<'a>(asked_by: Vec<String>, asks: impl IntoIterator<Item = Option<&'a Approval>>) -> Self {
+    /// Merges the approvals of all asks; `None` is an ask that says nothing of its own. No grant is wider than `widest`.
+    pub(super) fn merge<'a>(
+        asked_by: Vec<String>,
+        asks: impl IntoIterator<Item = Option<&'a Approval>>,
+        widest: Grants,
+    ) -> Self {
         let plain = Approval::default();
         asks.into_iter()
             .map(|ask| ask.unwrap_or(&plain))
@@ -72,7 +76,7 @@ impl Requirement {
                 run_always: ask.run_always,
                 reason_required: ask.reason_required,
                 severity: ask.severity,
-                grants: ask.grants,
+                grants: ask.grants.min(widest),
                 expires: Bound::of(ask.expires),
                 hold_for: Bound::of(ask.hold_for),
                 allow_self: Bound::of(ask.allow_self),
@@ -87,7 +91,7 @@ impl Requirement {
                 hold_for: one.hold_for.tighter(other.hold_for),
                 allow_self: one.allow_self.tighter(other.allow_self),
             })
-            .map_or_else(|| Self::merge(Vec::new(), [None]), |merged| Self { asked_by, ..merged })
+            .map_or_else(|| Self::merge(Vec::new(), [None], widest), |merged| Self { asked_by, ..merged })
     }
 
     /// The terms under a configuration: an ask that leaves one out is bound by the configured one.
@@ -150,10 +154,10 @@ mod tests {
             ..Approval::default()
         };
         let configured = ApprovalsConfig::default();
-        let alone = Requirement::merge(vec![], [Some(&patient)]);
+        let alone = Requirement::merge(vec![], [Some(&patient)], Grants::Tool);
         assert_eq!(alone.terms(&configured).expires, Duration::from_secs(8 * 3600));
         assert!(alone.run_always);
-        let both = Requirement::merge(vec![], [Some(&patient), Some(&urgent)]);
+        let both = Requirement::merge(vec![], [Some(&patient), Some(&urgent)], Grants::Tool);
         let terms = both.terms(&configured);
         assert_eq!(
             terms.expires, configured.expires,
@@ -163,6 +167,6 @@ mod tests {
         assert_eq!(terms.allow_self, AllowSelf::Single);
         assert_eq!((both.run_always, both.reason_required), (false, true));
         assert_eq!((both.severity, both.grants), (Severity::Critical, Grants::Narrow));
-        assert_eq!(both, Requirement::merge(vec![], [Some(&urgent), Some(&patient)]));
+        assert_eq!(both, Requirement::merge(vec![], [Some(&urgent), Some(&patient)], Grants::Tool));
     }
 }

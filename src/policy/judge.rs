@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::advice;
-use super::approval::{Approval, Requirement};
+use super::approval::{Approval, Grants, Requirement};
 use super::fields::{Reading, Target, Thing};
 use super::model::{Group, Names, Policy, Rule};
 use super::reach::{self, Reached};
 use crate::facet::path::Space;
 use crate::facet::{Facet, FacetKind, FloorWhy, Stray, Touched};
 use crate::message::Value;
+use crate::pattern::Location;
 use crate::record::{Depth, FacetKindRecord, FacetRecord, FloorRecord, Rejection, Source, Verdict};
 
 /// Who calls what, as rules see it. `None` is "left out": taken to hold (examples only).
@@ -92,6 +93,16 @@ impl<'a> Said<'a> {
     fn by_rule(rule: &'a Rule) -> Self {
         let approvals = vec![rule.approval.as_ref()];
         Self { label: rule.label.clone(), verdict: rule.verdict, rule: Some(rule), approvals }
+    }
+
+    /// Only an approval of the very call answers a guardrail, and only a grant for the very call a floor.
+    fn widest_grant(&self) -> Grants {
+        match self.rule {
+            Some(rule) if rule.guardrail => Grants::None,
+            Some(_) => Grants::Tool,
+            None if self.label.starts_with("floor:") => Grants::Exact,
+            None => Grants::Tool,
+        }
     }
 
     fn plainly(label: String, verdict: Verdict) -> Self {
@@ -216,7 +227,8 @@ impl<'a> Bench<'a> {
         let requirement = (verdict == Verdict::Ask).then(|| {
             let fallback = self.group.and_then(|group| group.approval.as_ref()).or(self.policy.approval.as_ref());
             let asks = deciding().flat_map(|said| &said.approvals).map(|own| own.or(fallback));
-            Requirement::merge(decided_by.clone(), asks)
+            let widest = deciding().map(Said::widest_grant).min().unwrap_or_default();
+            Requirement::merge(decided_by.clone(), asks, widest)
         });
         let needed_for_allow = advice::needed_for_allow(self.subject.group, &judged);
         let facets = judged.into_iter().map(|judged| FacetJudgement { record: judged.record }).collect();
@@ -242,13 +254,19 @@ pub(super) fn target(facet: &Facet) -> Target<'_> {
     Target { thing, guessed: facet.floors.iter().any(|floor| floor.why == FloorWhy::Heuristic) }
 }
 
+/// All that a path may lead to, the place that would be forwarded first: an approval binds to every one of them.
+fn physical(places: &[Location]) -> Option<String> {
+    let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+    (!places.is_empty()).then(|| places.join(" and "))
+}
+
 fn kind_record(kind: &FacetKind) -> FacetKindRecord {
     match kind {
         FacetKind::Path(path) => FacetKindRecord::Path {
             access: path.access,
             pointer: path.pointer.clone(),
             lexical: path.lexical.to_string(),
-            physical: path.physical.last().map(ToString::to_string),
+            physical: physical(&path.physical),
             command: None,
         },
         FacetKind::Command { text } => {
