@@ -118,19 +118,15 @@ impl RuleSet {
     pub fn concerning<'a>(&'a self, names: &Names) -> impl Iterator<Item = &'a Rule> {
         let every = names.unknown_tool || names.upstream.is_none();
         let found = |map: &'a HashMap<String, Vec<u32>>, key: Option<&String>| {
-            key.and_then(|key| map.get(key)).map(Vec::as_slice).unwrap_or_default()
+            key.filter(|_| !every).and_then(|key| map.get(key)).map(Vec::as_slice).unwrap_or_default()
         };
-        let indexed = [
+        let numbers = [
             found(&self.by_tool, names.tool.as_ref()),
             found(&self.by_upstream, names.upstream.as_ref()),
-            self.rest.as_slice(),
+            if every { &[] } else { self.rest.as_slice() },
         ];
-        let some = indexed
-            .into_iter()
-            .filter(move |_| !every)
-            .flatten()
-            .filter_map(|number| self.rules.get(usize::try_from(*number).ok()?));
-        let all = self.rules.iter().filter(move |_| every);
+        let all = if every { self.rules.as_slice() } else { &[] };
+        let some = numbers.into_iter().flatten().filter_map(|number| self.rules.get(usize::try_from(*number).ok()?));
         some.chain(all).map(Arc::as_ref)
     }
 }
