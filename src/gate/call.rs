@@ -3,94 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use serde_json::json;
-use tokio::sync::{mpsc, watch};
 
+use super::client::Client;
+use super::forward::{Ended, answer, forward, settle, to_client};
 use super::judged::{Judged, Target, arguments, canonical_paths, judged};
-use super::link::{Era, Fault, UpstreamError};
-use super::reply::{self, Retry};
-use super::route::{Forwarded, interim_channel};
-use super::session::{Reply, Session, ToClient};
+use super::link::Era;
+use super::reply;
+use super::route::Forwarded;
+use super::session::{Reply, Session};
 use super::{Permit, headers, hold, shown};
-use crate::config::OnDisconnect;
+use crate::message::Message;
 use crate::message::json::Kind;
-use crate::message::{Message, Span, compose};
 use crate::policy::passes;
 use crate::record::{CallRecord, CallState, Rejection, Verdict};
-
-/// The client of one request, as the pipeline sees it.
-pub struct Client {
-    /// The raw id it waits under.
-    pub id: String,
-    /// The raw progress token it sent.
-    pub token: Option<String>,
-    tx: mpsc::Sender<ToClient>,
-    cancelled: watch::Receiver<Option<String>>,
-    absent: bool,
-}
-
-impl Client {
-    /// A client that waits on `tx` and may cancel.
-    pub fn new(
-        id: String,
-        token: Option<String>,
-        tx: mpsc::Sender<ToClient>,
-        cancelled: watch::Receiver<Option<String>>,
-    ) -> Self {
-        Self { id, token, tx, cancelled, absent: false }
-    }
-
-    /// Nobody: for a call that runs although its client is gone.
-    pub fn nobody() -> Self {
-        let (tx, cancelled) = (mpsc::channel(1).0, watch::channel(None).1);
-        Self { id: "null".to_owned(), token: None, tx, cancelled, absent: true }
-    }
-
-    /// Whether this is [`Client::nobody`].
-    pub fn is_nobody(&self) -> bool {
-        self.absent
-    }
-
-    /// When its stream closes; nobody never goes.
-    pub async fn gone(&self) {
-        match self.absent {
-            true => std::future::pending().await,
-            false => self.tx.closed().await,
-        }
-    }
-
-    /// When it cancels the request, with its reason.
-    pub async fn cancel(&self) -> String {
-        let mut cancelled = self.cancelled.clone();
-        let reason = cancelled.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
-        match reason {
-            Some(reason) => reason,
-            // The session has ended: being gone is another matter.
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Whether it has cancelled the request.
-    pub fn has_cancelled(&self) -> bool {
-        self.cancelled.borrow().is_some()
-    }
-
-    /// Tells it something; a client that is gone hears nothing.
-    pub async fn tell(&self, what: ToClient) {
-        let _ = self.tx.send(what).await;
-    }
-
-    /// The answer, if it is still there; a client that cancelled is owed none.
-    pub async fn answer(&self, reply: Reply) {
-        let _ = self.done(reply).await;
-    }
-
-    /// The answer, as [`Client::answer`]; whether the client was there to take it.
-    pub async fn done(&self, reply: Reply) -> bool {
-        !self.has_cancelled() && self.tx.send(ToClient::Done(reply)).await.is_ok()
-    }
-}
 
 /// A request on its way through the pipeline.
 pub struct Call {
@@ -104,16 +30,6 @@ pub struct Call {
     pub record: CallRecord,
     /// `Mcp-*` headers for a modern upstream.
     pub headers: Forwarded,
-}
-
-/// How a forwarded request ended.
-pub enum Ended {
-    /// The upstream answered.
-    Answered(Message),
-    /// It, or the way to it, broke.
-    Broke(UpstreamError),
-    /// The client or an operator stopped it, or the client is gone where that means the same.
-    Stopped(String),
 }
 
 /// Serves one request of a client to its end.
@@ -187,10 +103,6 @@ async fn tool(
 fn is_tool_name(name: &str) -> bool {
     (1..=128).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
-}
-
-fn is_true(at: Option<(Span, &str)>) -> bool {
-    at.is_some_and(|(_, raw)| raw == "true")
 }
 
 /// Forwards what needs no judgement.
@@ -349,144 +261,4 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     settle(&mut call.record, &ended);
     gate.ended(&mut call.record);
     client.answer(answer(&call, &ended, &client.id)).await;
-}
-
-/// Writes how a forwarded call ended into its record.
-pub fn settle(record: &mut CallRecord, ended: &Ended) {
-    match ended {
-        Ended::Answered(answer) => {
-            record.state = CallState::Completed;
-            record.tool_error = (record.method == "tools/call")
-                .then(|| answer.error().is_some() || is_true(answer.at(&["result", "isError"])));
-        }
-        Ended::Broke(error) => {
-            record.state = CallState::Failed;
-            record.reason = Some(match error.fault {
-                Fault::Timeout => "timeout".to_owned(),
-                _ => "upstream".to_owned(),
-            });
-            record.detail = Some(error.to_string());
-            record.may_have_run = error.may_have_run;
-        }
-        Ended::Stopped(why) => {
-            record.state = CallState::Cancelled;
-            record.detail = Some(why.clone());
-            record.may_have_run = true;
-        }
-    }
-}
-
-/// The client's answer to a call that was forwarded.
-pub fn answer(call: &Call, ended: &Ended, id: &str) -> Reply {
-    match ended {
-        Ended::Answered(answer) => to_client(answer, id),
-        Ended::Broke(_) | Ended::Stopped(_) => {
-            let (text, retry) = reply::ended_text(&call.record);
-            let retry = if call.record.may_have_run { Retry::Never } else { retry };
-            reply::refusal(call.session.era, id, &call.record, &text, retry)
-        }
-    }
-}
-
-/// An upstream's answer under the client's own id.
-fn to_client(answer: &Message, id: &str) -> Reply {
-    let code = answer.at(&["error", "code"]).and_then(|(_, raw)| raw.parse().ok());
-    let not_found = code == Some(reply::METHOD_NOT_FOUND);
-    Reply { bytes: answer.with_id(id), status: if not_found { 404 } else { 200 } }
-}
-
-/// Forwards a request with its permit and waits for its end, passing on what comes before.
-#[expect(clippy::too_many_arguments, reason = "the one place where everything about a run meets")]
-pub async fn forward(
-    session: &Arc<Session>,
-    permit: Permit,
-    message: &Message,
-    edits: Vec<(Span, String)>,
-    headers: Forwarded,
-    client: &Client,
-    within: Duration,
-    stopped: impl Future<Output = String>,
-) -> Ended {
-    let (interim, mut before) = interim_channel();
-    let route = match session.route().await {
-        Ok(route) => route,
-        Err(error) => return Ended::Broke(error),
-    };
-    let sent = route.request(permit, message, edits.clone(), headers.clone(), Some(interim.clone())).await;
-    let (mut route, mut flight) = match sent {
-        Ok(flight) => (route, flight),
-        Err(error) => return Ended::Broke(error),
-    };
-    let deadline = tokio::time::sleep(within.min(Duration::from_secs(365 * 86_400)));
-    tokio::pin!(deadline, stopped);
-    let mut again = true;
-    let why = loop {
-        tokio::select! {
-            // Stops come first: an upstream that floods its client must not keep itself from being stopped.
-            biased;
-            reason = client.cancel() => break reason,
-            reason = &mut stopped => break reason,
-            () = client.gone(), if cancels_when_gone(session) => break "the client closed its stream".to_owned(),
-            () = &mut deadline => {
-                route.stop(flight.id, "timed out").await;
-                return Ended::Broke(UpstreamError {
-                    fault: Fault::Timeout,
-                    what: format!("no answer within {} s", within.as_secs()),
-                    may_have_run: true,
-                });
-            }
-            Some(bytes) = before.recv() => client.tell(ToClient::Message(bytes)).await,
-            answer = &mut flight.answer => match answer {
-                Ok(Ok(answer)) => {
-                    while let Ok(bytes) = before.try_recv() {
-                        client.tell(ToClient::Message(bytes)).await;
-                    }
-                    return Ended::Answered(answer);
-                }
-                // The upstream did not know its session any more and so ran nothing: once more, in a new one.
-                Ok(Err(error)) if error.fault == Fault::SessionGone && again => {
-                    again = false;
-                    session.lost();
-                    let reopened = match session.route().await {
-                        Ok(route) => route,
-                        Err(error) => return Ended::Broke(error),
-                    };
-                    let sent = reopened
-                        .request(Permit::mint(), message, edits.clone(), headers.clone(), Some(interim.clone()))
-                        .await;
-                    (route, flight) = match sent {
-                        Ok(flight) => (reopened, flight),
-                        Err(error) => return Ended::Broke(error),
-                    };
-                }
-                Ok(Err(error)) => return Ended::Broke(error),
-                Err(_) => return Ended::Broke(UpstreamError {
-                    fault: Fault::Died,
-                    what: "the connection ended before the answer".to_owned(),
-                    may_have_run: true,
-                }),
-            },
-        }
-    };
-    route.stop(flight.id, &why).await;
-    Ended::Stopped(why)
-}
-
-/// Whether a closed stream is a cancel (2026-07-28: it must be; before: it must not).
-pub fn cancels_when_gone(session: &Session) -> bool {
-    match session.executor.config.on_disconnect {
-        OnDisconnect::Cancel => true,
-        OnDisconnect::Keep => false,
-        OnDisconnect::Auto => session.era == Era::Modern,
-    }
-}
-
-/// A progress notification of the gateway's own, for a client that sent a token. The steps are small, so that the
-/// upstream's own progress still rises when the call is released.
-pub fn progress(token: &str, step: u32, text: &str) -> Bytes {
-    let token: serde_json::Value = serde_json::from_str(token).unwrap_or_default();
-    compose::notification(
-        "notifications/progress",
-        Some(&json!({"progressToken": token, "progress": f64::from(step) / 1000.0, "message": text})),
-    )
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::call::{self, Call, Client, cancels_when_gone};
+use super::call::{self, Call};
+use super::client::{Client, progress};
+use super::forward::cancels_when_gone;
 use super::judged::Judged;
 use super::release::{self, Released};
 use super::reply::{self, Retry};
@@ -107,7 +109,7 @@ async fn wait(mut call: Call, held: Held, client: Client, hold_for: Duration) {
             _ = still.tick() => {
                 told += 1;
                 if let Some(token) = &client.token {
-                    client.tell(ToClient::Message(call::progress(token, told, "waiting for a human's approval"))).await;
+                    client.tell(ToClient::Message(progress(token, told, "waiting for a human's approval"))).await;
                 }
                 continue;
             }

@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::call::{self, Call, Client, cancels_when_gone};
+use super::call::{self, Call};
+use super::client::Client;
+use super::forward::{self, Ended, cancels_when_gone, forward};
 use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
 use super::{Gate, Permit, Session, headers, shown};
@@ -52,18 +54,16 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
             let within = call.session.executor.config.timeout;
             let (message, headers) = (Arc::clone(&call.message), headers::remade(call, &edits));
             let session = Arc::clone(&call.session);
-            let run = call::forward(&session, Permit::mint(), &message, edits, headers, client, within, stopped);
+            let run = forward(&session, Permit::mint(), &message, edits, headers, client, within, stopped);
             tokio::select! {
                 ended = run => ended,
                 never = let_go(&gate, &id, &session, client, &detached) => match never {},
             }
         }
-        Err(what) => {
-            call::Ended::Broke(super::UpstreamError { fault: super::Fault::Unreachable, what, may_have_run: false })
-        }
+        Err(what) => Ended::Broke(super::UpstreamError { fault: super::Fault::Unreachable, what, may_have_run: false }),
     };
-    call::settle(&mut call.record, &ended);
-    let reply = call::answer(call, &ended, &client.id);
+    forward::settle(&mut call.record, &ended);
+    let reply = forward::answer(call, &ended, &client.id);
     let finish = Event::Finish {
         outcome: call.record.state.outcome().unwrap_or(Outcome::Failed),
         kept: kept(&ended, gate.clock.now()),
@@ -99,8 +99,8 @@ async fn let_go(gate: &Gate, id: &str, session: &Session, client: &Client, detac
 }
 
 /// The result, for a retry to come.
-fn kept(ended: &call::Ended, at: crate::clock::Timestamp) -> Option<Kept> {
-    let call::Ended::Answered(answer) = ended else { return None };
+fn kept(ended: &Ended, at: crate::clock::Timestamp) -> Option<Kept> {
+    let Ended::Answered(answer) = ended else { return None };
     let (body, is_error) = match (answer.result(), answer.error()) {
         (Some(result), _) => (result, false),
         (None, error) => (error?, true),

@@ -12,25 +12,20 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use dashmap::DashMap;
-use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
-use super::call::{self, Client};
-use super::link::{Era, Fault, Opening, UpstreamError};
-use super::route::{Flight, Forwarded, Route, Unrouted};
-use super::tools::Definition;
-use super::{CHANNEL, Executor, Gate, Permit};
+use super::client::Client;
+use super::link::{Era, UpstreamError};
+use super::route::{Route, Unrouted};
+use super::{CHANNEL, Executor, Gate, Permit, call};
 use crate::identity::Agent;
-use crate::message::{Limits, Message, compose};
+use crate::message::Message;
 
 /// How many messages without a reader are kept for a session.
 const UNREAD: usize = 256;
 
 /// How many requests of a server may wait for a client's answer.
 const ASKED: usize = 1_000;
-
-/// How soon an unknown tool makes the gateway look at the list again.
-const LIST_AGAIN: Duration = Duration::from_secs(1);
 
 /// A legacy session, or one agent's stateless requests to one upstream.
 pub struct Session {
@@ -40,10 +35,10 @@ pub struct Session {
     pub(super) era: Era,
     id: OnceLock<String>,
     key: Option<String>,
-    handshake: Option<Handshake>,
-    route: ArcSwapOption<Route>,
-    opening: tokio::sync::Mutex<()>,
-    listing: tokio::sync::Mutex<Option<Instant>>,
+    pub(super) handshake: Option<Handshake>,
+    pub(super) route: ArcSwapOption<Route>,
+    pub(super) opening: tokio::sync::Mutex<()>,
+    pub(super) listing: tokio::sync::Mutex<Option<Instant>>,
     exchanges: DashMap<String, Vec<Active>>,
     sequence: AtomicU64,
     used_at: Mutex<Instant>,
@@ -280,174 +275,6 @@ impl Session {
             tracing::warn!(upstream = self.executor.id(), "a message that no client read was dropped");
         }
         outlet.unread.push_back(bytes);
-    }
-
-    // ---- the link ------------------------------------------------------------------------------------------------
-
-    /// The open link, opened (again) where that is needed.
-    pub(super) async fn route(self: &Arc<Self>) -> Result<Arc<Route>, UpstreamError> {
-        if let Some(route) = self.route.load_full() {
-            return Ok(route);
-        }
-        let _one_at_a_time = self.opening.lock().await;
-        if let Some(route) = self.route.load_full() {
-            return Ok(route);
-        }
-        let route = self.open(self.resume()).await?;
-        self.route.store(Some(Arc::clone(&route)));
-        if let Some(handshake) = &self.handshake
-            && handshake.version.get().is_some()
-            && route.upstream_session().is_none()
-        {
-            self.shake_hands_again(&route, handshake).await.inspect_err(|_| self.route.store(None))?;
-        }
-        Ok(route)
-    }
-
-    /// The client's own handshake, as it came.
-    pub(super) fn initialize(&self) -> &str {
-        self.handshake.as_ref().map(|h| h.initialize.as_str()).unwrap_or_default()
-    }
-
-    /// The upstream's own session id, while a link is open.
-    pub(super) fn upstream_session(&self) -> Option<String> {
-        self.route.load().as_ref().and_then(|route| route.upstream_session())
-    }
-
-    fn resume(&self) -> Option<String> {
-        self.handshake.as_ref().and_then(|h| h.resume.lock().unwrap_or_else(PoisonError::into_inner).take())
-    }
-
-    /// The upstream forgot the session: the next use makes another.
-    pub(super) fn lost(&self) {
-        self.route.store(None);
-    }
-
-    async fn open(self: &Arc<Self>, resume: Option<String>) -> Result<Arc<Route>, UpstreamError> {
-        let (inbound, events) = mpsc::channel(CHANNEL);
-        let opening = Opening { era: self.era, resume, version: self.version().map(str::to_owned), inbound };
-        let opened = self.executor.upstream.open(opening).await;
-        self.gate.metrics.upstream_up(self.executor.id(), opened.is_ok());
-        Ok(Route::start(opened?, events, Arc::downgrade(self)))
-    }
-
-    /// The first handshake: the client's own, answered by the upstream.
-    pub(super) async fn shake_hands(self: &Arc<Self>, message: &Message) -> Result<Message, UpstreamError> {
-        let route = self.route().await?;
-        let flight = route.request(Permit::mint(), message, Vec::new(), Forwarded::default(), None).await?;
-        let answer = self.settle(&route, flight, self.executor.config.timeout).await?;
-        if let Some(result) = answer.result()
-            && let Ok(result) = serde_json::from_str::<serde_json::Value>(result)
-            && let Some(version) = result.get("protocolVersion").and_then(|v| v.as_str())
-            && let Some(handshake) = &self.handshake
-        {
-            // The first handshake is the only one that sets it.
-            let _ = handshake.version.set(version.to_owned());
-        }
-        Ok(answer)
-    }
-
-    async fn shake_hands_again(
-        self: &Arc<Self>,
-        route: &Arc<Route>,
-        handshake: &Handshake,
-    ) -> Result<(), UpstreamError> {
-        let broken = |what: String| UpstreamError { fault: Fault::Garbage, what, may_have_run: false };
-        let message = Message::strict(Bytes::from(handshake.initialize.clone()), Limits::default())
-            .map_err(|e| broken(format!("the stored handshake cannot be read: {e}")))?;
-        let flight = route.request(Permit::mint(), &message, Vec::new(), Forwarded::default(), None).await?;
-        let answer = self.settle(route, flight, self.executor.config.timeout).await?;
-        let agreed = answer.result().and_then(|r| serde_json::from_str::<serde_json::Value>(r).ok());
-        let version = agreed.as_ref().and_then(|r| r.get("protocolVersion")).and_then(|v| v.as_str());
-        if version != self.version() {
-            return Err(broken(format!("it now speaks version {version:?}; the session must be begun again")));
-        }
-        let initialized = compose::notification("notifications/initialized", None);
-        route.tell(Permit::mint(), "notifications/initialized", initialized).await
-    }
-
-    async fn settle(&self, route: &Route, flight: Flight, within: Duration) -> Result<Message, UpstreamError> {
-        let Flight { id, answer } = flight;
-        match tokio::time::timeout(within, answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(UpstreamError {
-                fault: Fault::Died,
-                what: "the connection ended before the answer".to_owned(),
-                may_have_run: true,
-            }),
-            Err(_) => {
-                route.stop(id, "timed out").await;
-                Err(UpstreamError {
-                    fault: Fault::Timeout,
-                    what: format!("no answer within {} s", within.as_secs()),
-                    may_have_run: true,
-                })
-            }
-        }
-    }
-
-    // ---- definitions ---------------------------------------------------------------------------------------------
-
-    /// The definition of a tool: as listed, after one look of our own where it is not known or the list changed.
-    pub(super) async fn definition(
-        self: &Arc<Self>,
-        name: &str,
-        request: &Message,
-    ) -> Result<Option<Arc<Definition>>, UpstreamError> {
-        let tools = &self.executor.tools;
-        if !tools.is_stale()
-            && let Some(known) = tools.get(name)
-        {
-            return Ok(Some(known));
-        }
-        // Many calls that find the list missing wait for one look.
-        let mut listed = self.listing.lock().await;
-        let stale = tools.is_stale();
-        let known = tools.get(name).filter(|_| !stale);
-        let just_listed = !stale && listed.is_some_and(|at| at.elapsed() < LIST_AGAIN);
-        if known.is_some() || just_listed {
-            return Ok(known);
-        }
-        tools.mark_fresh();
-        self.list_tools(request).await.inspect_err(|_| tools.mark_stale())?;
-        *listed = Some(Instant::now());
-        Ok(tools.get(name))
-    }
-
-    /// Reads all pages of `tools/list` by ourselves, at most a hundred.
-    async fn list_tools(self: &Arc<Self>, request: &Message) -> Result<(), UpstreamError> {
-        let meta = match self.era {
-            Era::Modern => request.at(&["params", "_meta"]).and_then(|(_, raw)| serde_json::from_str(raw).ok()).map(
-                |mut meta: serde_json::Map<String, serde_json::Value>| {
-                    meta.remove("progressToken");
-                    meta
-                },
-            ),
-            Era::Legacy => None,
-        };
-        let headers = Forwarded { version: request.meta_version(), ..Forwarded::default() };
-        let mut cursor: Option<String> = None;
-        for _ in 0..100 {
-            let mut params = serde_json::Map::new();
-            params.extend(meta.as_ref().map(|meta| ("_meta".to_owned(), json!(meta))));
-            params.extend(cursor.as_ref().map(|cursor| ("cursor".to_owned(), json!(cursor))));
-            let params = json!(params);
-            let route = self.route().await?;
-            let flight = route.own_request(Permit::mint(), "tools/list", &params, headers.clone()).await?;
-            let answer = self.settle(&route, flight, self.executor.config.timeout).await?;
-            let Some(result) = answer.result() else {
-                return Err(UpstreamError {
-                    fault: Fault::Garbage,
-                    what: "it does not list its tools".to_owned(),
-                    may_have_run: false,
-                });
-            };
-            cursor = self.executor.tools.learn(&self.executor.config.catalogue, result);
-            if cursor.is_none() {
-                break;
-            }
-        }
-        Ok(())
     }
 }
 

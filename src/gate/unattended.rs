@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::call::{Call, Client};
+use super::call::Call;
+use super::client::Client;
 use super::judged::{Target, arguments, judged};
 use super::link::Era;
 use super::route::Forwarded;

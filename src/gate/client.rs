@@ -1,0 +1,91 @@
+//! The client of one request: what it is told, and when it stops waiting.
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::{mpsc, watch};
+
+use super::session::{Reply, ToClient};
+use crate::message::compose;
+
+/// The client of one request, as the pipeline sees it.
+pub struct Client {
+    /// The raw id it waits under.
+    pub id: String,
+    /// The raw progress token it sent.
+    pub token: Option<String>,
+    tx: mpsc::Sender<ToClient>,
+    cancelled: watch::Receiver<Option<String>>,
+    absent: bool,
+}
+
+impl Client {
+    /// A client that waits on `tx` and may cancel.
+    pub fn new(
+        id: String,
+        token: Option<String>,
+        tx: mpsc::Sender<ToClient>,
+        cancelled: watch::Receiver<Option<String>>,
+    ) -> Self {
+        Self { id, token, tx, cancelled, absent: false }
+    }
+
+    /// Nobody: for a call that runs although its client is gone.
+    pub fn nobody() -> Self {
+        let (tx, cancelled) = (mpsc::channel(1).0, watch::channel(None).1);
+        Self { id: "null".to_owned(), token: None, tx, cancelled, absent: true }
+    }
+
+    /// Whether this is [`Client::nobody`].
+    pub fn is_nobody(&self) -> bool {
+        self.absent
+    }
+
+    /// When its stream closes; nobody never goes.
+    pub async fn gone(&self) {
+        match self.absent {
+            true => std::future::pending().await,
+            false => self.tx.closed().await,
+        }
+    }
+
+    /// When it cancels the request, with its reason.
+    pub async fn cancel(&self) -> String {
+        let mut cancelled = self.cancelled.clone();
+        let reason = cancelled.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+        match reason {
+            Some(reason) => reason,
+            // The session has ended: being gone is another matter.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether it has cancelled the request.
+    pub fn has_cancelled(&self) -> bool {
+        self.cancelled.borrow().is_some()
+    }
+
+    /// Tells it something; a client that is gone hears nothing.
+    pub async fn tell(&self, what: ToClient) {
+        let _ = self.tx.send(what).await;
+    }
+
+    /// The answer, if it is still there; a client that cancelled is owed none.
+    pub async fn answer(&self, reply: Reply) {
+        let _ = self.done(reply).await;
+    }
+
+    /// The answer, as [`Client::answer`]; whether the client was there to take it.
+    pub async fn done(&self, reply: Reply) -> bool {
+        !self.has_cancelled() && self.tx.send(ToClient::Done(reply)).await.is_ok()
+    }
+}
+
+/// A progress notification of the gateway's own, for a client that sent a token. The steps are small, so that the
+/// upstream's own progress still rises when the call is released.
+pub fn progress(token: &str, step: u32, text: &str) -> Bytes {
+    let token: serde_json::Value = serde_json::from_str(token).unwrap_or_default();
+    compose::notification(
+        "notifications/progress",
+        Some(&json!({"progressToken": token, "progress": f64::from(step) / 1000.0, "message": text})),
+    )
+}

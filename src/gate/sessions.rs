@@ -1,0 +1,181 @@
+//! Finding a client's session: begun, remembered, restored after a restart, let go of.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::session::{Handshake, Reply, Session};
+use super::{Gate, Life, reply};
+use crate::identity::Agent;
+use crate::message::Message;
+use crate::store::StoredSession;
+
+/// How long a session without a reader or a request keeps its link; the next request opens it again.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// How many legacy sessions may be open at once.
+const SESSIONS: usize = 10_000;
+
+impl Gate {
+    /// A legacy `initialize`: opens a session and answers it. `Err` is the finished JSON-RPC error reply.
+    ///
+    /// # Errors
+    /// The reply to give: the upstream cannot be reached, does not speak a legacy version, too many sessions, draining.
+    pub async fn initialize(
+        self: &Arc<Self>,
+        agent: Arc<Agent>,
+        upstream: &str,
+        message: Message,
+        life: Life,
+    ) -> Result<(Arc<Session>, Reply), Reply> {
+        let (gate, upstream, raw_id) = (Arc::clone(self), upstream.to_owned(), message.id().map(str::to_owned));
+        let (tx, begun) = oneshot::channel();
+        tokio::spawn(async move {
+            let begun = gate.begin_session(agent, &upstream, message, life).await;
+            // A client that left meanwhile does not know the session: it would stay open for nobody.
+            if let Err(Ok((session, _))) = tx.send(begun) {
+                session.end().await;
+            }
+        });
+        let lost = |_| reply::error(raw_id.as_deref().unwrap_or("null"), reply::UNAVAILABLE, "try again", None);
+        begun.await.map_err(lost)?
+    }
+
+    async fn begin_session(
+        self: &Arc<Self>,
+        agent: Arc<Agent>,
+        upstream: &str,
+        message: Message,
+        life: Life,
+    ) -> Result<(Arc<Session>, Reply), Reply> {
+        let raw_id = message.id().unwrap_or("null").to_owned();
+        let unavailable = |what: &str| reply::error(&raw_id, reply::UNAVAILABLE, what, None);
+        if self.is_draining() {
+            return Err(unavailable("the gateway is shutting down"));
+        }
+        if self.sessions.len() >= SESSIONS {
+            return Err(unavailable("too many sessions are open; end one with DELETE"));
+        }
+        let Some(executor) = self.executors.get(upstream).cloned() else {
+            return Err(unavailable("there is no such upstream"));
+        };
+        let id = crate::secret::random_id("ses_", 24);
+        let handshake = Handshake {
+            initialize: String::from_utf8_lossy(message.bytes()).into_owned(),
+            version: OnceLock::new(),
+            resume: Mutex::default(),
+        };
+        let key = session_key(&id);
+        let session = Session::new(Arc::clone(self), agent, executor, Some(key.clone()), Some(handshake));
+        let answer = match session.shake_hands(&message).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                tracing::warn!(upstream, %error, "the upstream did not answer the handshake");
+                session.end().await;
+                return Err(reply::upstream_fault(&raw_id, upstream, &error));
+            }
+        };
+        let reply = Reply { bytes: answer.with_id(&raw_id), status: 200 };
+        if session.version().is_none() {
+            // An error of the upstream, in its own words: there is no session to keep.
+            session.end().await;
+            return Err(reply);
+        }
+        if life == Life::Stored
+            && let Err(error) = self.store.put_session(self.stored(&session, &key)).await
+        {
+            self.store_failed(&error);
+            session.end().await;
+            return Err(unavailable("the gateway's store does not work"));
+        }
+        session.issue(id);
+        self.sessions.insert(key, Arc::clone(&session));
+        Ok((session, reply))
+    }
+
+    /// A legacy session by the id the gateway issued, if it is this agent's and this upstream's; restored from the store
+    /// after a restart. `Ok(None)`: unknown or ended (HTTP 404).
+    ///
+    /// # Errors
+    /// The store does not work, or the upstream cannot be reached again.
+    pub async fn session(
+        self: &Arc<Self>,
+        agent: &Arc<Agent>,
+        upstream: &str,
+        id: &str,
+    ) -> Result<Option<Arc<Session>>, Reply> {
+        self.session_by_key(agent, upstream, &session_key(id)).await
+    }
+
+    pub(super) async fn session_by_key(
+        self: &Arc<Self>,
+        agent: &Arc<Agent>,
+        upstream: &str,
+        key: &str,
+    ) -> Result<Option<Arc<Session>>, Reply> {
+        if let Some(session) = self.sessions.get(key).map(|s| Arc::clone(&s)) {
+            let own = session.agent.config.name == agent.config.name && session.executor.id() == upstream;
+            return Ok(own.then_some(session));
+        }
+        let stored = self.store.session(key).await.map_err(|error| {
+            self.store_failed(&error);
+            reply::error("null", reply::UNAVAILABLE, "the gateway's store does not work", None)
+        })?;
+        let own = |s: &StoredSession| s.agent == agent.config.name && s.upstream == upstream;
+        Ok(stored.filter(own).and_then(|stored| self.restore(stored, agent)))
+    }
+
+    /// The stateless way of the modern protocol: one per agent and upstream.
+    pub fn stateless(self: &Arc<Self>, agent: &Arc<Agent>, upstream: &str) -> Option<Arc<Session>> {
+        let executor = self.executors.get(upstream)?;
+        let key = (agent.config.name.clone(), upstream.to_owned());
+        let session = self
+            .stateless
+            .entry(key)
+            .or_insert_with(|| Session::new(Arc::clone(self), Arc::clone(agent), Arc::clone(executor), None, None));
+        Some(Arc::clone(&session))
+    }
+
+    /// Makes a stored session live again; its link is opened when it is first used.
+    fn restore(self: &Arc<Self>, stored: StoredSession, agent: &Arc<Agent>) -> Option<Arc<Session>> {
+        let executor = Arc::clone(self.executors.get(&stored.upstream)?);
+        let handshake = Handshake {
+            initialize: stored.initialize,
+            version: OnceLock::from(stored.version),
+            resume: Mutex::new(stored.upstream_session),
+        };
+        let session = self.sessions.entry(stored.id.clone()).or_insert_with(|| {
+            Session::new(Arc::clone(self), Arc::clone(agent), executor, Some(stored.id), Some(handshake))
+        });
+        Some(Arc::clone(&session))
+    }
+
+    fn stored(&self, session: &Session, key: &str) -> StoredSession {
+        StoredSession {
+            id: key.to_owned(),
+            agent: session.agent.config.name.clone(),
+            upstream: session.executor.id().to_owned(),
+            initialize: session.initialize().to_owned(),
+            version: session.version().unwrap_or_default().to_owned(),
+            upstream_session: session.upstream_session(),
+            used_at: self.clock.now(),
+        }
+    }
+
+    /// Lets go of the links of sessions that nobody uses: their clients are gone without a word.
+    pub(super) async fn park_idle(&self) {
+        let idle: Vec<Arc<Session>> =
+            self.sessions.iter().filter(|s| s.is_idle(IDLE)).map(|s| Arc::clone(&s)).collect();
+        for session in idle {
+            session.park().await;
+        }
+    }
+}
+
+/// What a session is called in the store and in what people see: the id itself is a credential.
+fn session_key(id: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let hash = hex::encode(Sha256::digest(id.as_bytes()));
+    format!("ses_{}", hash.get(..32).unwrap_or_default())
+}
