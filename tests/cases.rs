@@ -9,6 +9,10 @@
 mod case;
 #[path = "runner/fixture.rs"]
 mod fixture;
+#[path = "integration/harness/http.rs"]
+mod http;
+#[path = "runner/live.rs"]
+mod live;
 #[path = "runner/neutral.rs"]
 mod neutral;
 #[path = "runner/play.rs"]

@@ -26,10 +26,8 @@ pub struct Case {
     pub call_raw_b64: Option<String>,
     pub call_raw_gen: Option<Value>,
     #[serde(default)]
-    #[expect(dead_code, reason = "played once a gateway can be run in process")]
     pub transport: Map<String, Value>,
     #[serde(default)]
-    #[expect(dead_code, reason = "played once a gateway can be run in process")]
     pub swap_between_check_and_use: Vec<String>,
     #[serde(default)]
     pub reload: bool,

@@ -12,6 +12,7 @@ use portcullis::policy::{Executor, Policy, explain, load};
 use serde_json::{Map, Value, json};
 
 use super::case::Case;
+use super::live;
 use super::neutral::{self, Translated, UPSTREAM};
 use super::tree::{CannotMount, Tree};
 
@@ -34,15 +35,19 @@ pub fn play(case: &Case) -> Played {
     }
 }
 
+/// The word for a message or a policy that is refused unread.
+pub const MALFORMED: &str = "reject-as-malformed";
+
 fn malformed(what: impl ToString) -> Played {
-    Played::Said { got: "reject-as-malformed".to_owned(), detail: what.to_string() }
+    Played::Said { got: MALFORMED.to_owned(), detail: what.to_string() }
 }
 
 /// The policy of a case, in force.
-struct InForce {
+pub struct InForce {
+    pub config: PolicyConfig,
+    pub translated: Translated,
     policy: Policy,
     file: PathBuf,
-    translated: Translated,
 }
 
 /// `Err` is an answer that came early.
@@ -60,6 +65,13 @@ fn on_tree(case: &Case, tree: &Tree) -> Result<Played, Played> {
             });
         }
     };
+    if !case.transport.is_empty() {
+        let got = live::over_http(case, tree, &in_force, &raw).map_err(Played::Broken)?;
+        return Ok(Played::Said { got, detail: "answered over HTTP".to_owned() });
+    }
+    if !case.swap_between_check_and_use.is_empty() {
+        live::while_files_change(case).map_err(Played::Broken)?;
+    }
     let groups: Vec<&str> = in_force.policy.groups().collect();
     let [group] = groups[..] else { return Err(Played::Broken(format!("the groups are {groups:?}, not one"))) };
     let ids = in_force.translated.upstreams.iter();
@@ -81,7 +93,7 @@ fn brief(answer: &Value) -> String {
 }
 
 /// Loads the case's policy, translated or as it stands. A load that is refused is the answer.
-fn policy_of(case: &Case, tree: &Tree) -> Result<InForce, Played> {
+pub fn policy_of(case: &Case, tree: &Tree) -> Result<InForce, Played> {
     let broken = |error: &dyn ToString| Played::Broken(error.to_string());
     let file = tree.aside().map_err(|e| broken(&e))?.join("policy.yaml");
     let settings = match tree.expand_all(&Value::Object(case.policy.clone())) {
@@ -101,7 +113,7 @@ fn policy_of(case: &Case, tree: &Tree) -> Result<InForce, Played> {
     }
     fs::write(&file, raw.as_deref().unwrap_or(translated.yaml.as_bytes())).map_err(|e| broken(&e))?;
     match load(&config, own_files) {
-        Ok(loaded) => Ok(InForce { policy: loaded.policy, file, translated }),
+        Ok(loaded) => Ok(InForce { config, translated, policy: loaded.policy, file }),
         Err(errors) if raw.is_some() => Err(malformed(said(&errors))),
         Err(errors) => Err(Played::Broken(format!("the translated policy is refused: {}", said(&errors)))),
     }
@@ -115,7 +127,7 @@ fn said(errors: &[portcullis::diagnostic::Diagnostic]) -> String {
 const GOOD: &str = "version: 1\ngroups:\n  fs:\n    rules:\n      - { verdict: deny, tool: delete_all }\n";
 
 /// The upstream that is called, and the bytes of the message.
-fn message_of(case: &Case, tree: &Tree, in_force: &InForce) -> Result<(String, Vec<u8>), Played> {
+pub fn message_of(case: &Case, tree: &Tree, in_force: &InForce) -> Result<(String, Vec<u8>), Played> {
     let expand = |text: &str| tree.expand(&text.replace("$POLICY_FILE", &as_text(&in_force.file)));
     if let Some(raw) = case.call_bytes().map_err(Played::Skipped)? {
         let bytes = match String::from_utf8(raw) {
