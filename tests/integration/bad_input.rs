@@ -145,16 +145,12 @@ async fn strangers_are_turned_away() {
 async fn an_unknown_tool_is_an_error_of_the_protocol() {
     let home = home();
     let gateway = home.serve();
-    for agent in [Agent::legacy(&gateway.url("work")).await, Agent::modern(&gateway.url("work"))] {
-        for name in ["no_such_tool", "read_file ", "read_\u{430}"] {
-            let mut message = agent.message(3, "tools/call", json!({ "name": name, "arguments": {} }));
-            if agent.session.is_none() && !name.is_ascii() {
-                // Non-ASCII travels encoded in `Mcp-Name`; not this test's matter.
-                message["params"]["name"] = json!("other");
-            }
-            let reply = agent.request(3, "tools/call", message["params"].clone()).await;
-            assert_eq!(reply["error"]["code"], -32602, "{name}: {reply}");
-        }
+    let legacy = Agent::legacy(&gateway.url("work")).await;
+    let modern = Agent::modern(&gateway.url("work"));
+    // (A name that a header cannot carry as it is travels encoded in the modern era; the legacy one has no such header.)
+    for (agent, name) in [(&legacy, "none"), (&modern, "none"), (&legacy, "read_file "), (&legacy, "r\u{435}ad_file")] {
+        let reply = agent.call(3, name, json!({})).await;
+        assert_eq!(reply["error"]["code"], -32602, "{name}: {reply}");
     }
 }
 

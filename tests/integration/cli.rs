@@ -119,7 +119,10 @@ async fn approvals_are_decided_from_a_terminal() {
         let reply = crate::harness::agent::reply(answer, id).await;
         assert_eq!(reply["result"]["isError"] == json!(true), decision == "reject", "{reply}");
         assert_eq!(home.root().join(&file).exists(), decision == "approve");
-        cli(words).assert().code(1);
+        // Decided is decided: the other word comes too late.
+        let other: &[&str] =
+            if decision == "approve" { &["reject", &approval, "--note", "x"] } else { &["approve", &approval] };
+        cli(other).assert().code(1);
     }
     let (status, _) = gateway.api(Method::GET, "approvals/apr_none", Value::Null).await;
     assert_eq!(status, 404);

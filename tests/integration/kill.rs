@@ -27,7 +27,7 @@ async fn two_hundred_held_calls_survive_a_crash() {
     let command = peers::fixture("counter.py", &[&runs.to_string_lossy()]);
     let home = home
         .with("upstreams", json!({ "counter": { "command": command, "new_tools": "accept" } }))
-        .with("approvals", json!({ "hold_for": "120s", "expires": "300s", "hold_grace": "15s", "max_waiting": 500 }));
+        .with("approvals", json!({ "hold_for": "120s", "expires": "300s", "hold_grace": "20s", "max_waiting": 500 }));
 
     let gateway = home.serve();
     let agents = join_all((0..4).map(|_| async { Agent::legacy(&gateway.url("counter")).await })).await;

@@ -24,7 +24,7 @@ impl Browser {
             .expect("chromedriver starts: scripts/test --install brings it");
         let mut lines = BufReader::new(driver.stdout.take().expect("its output")).lines().map_while(Result::ok);
         let port = lines
-            .find_map(|line| line.rsplit_once(" on port ")?.1.trim_end_matches('.').parse::<u16>().ok())
+            .find_map(|line| line.rsplit_once("successfully on port ")?.1.trim_end_matches('.').parse::<u16>().ok())
             .expect("its port");
         std::thread::spawn(move || lines.for_each(drop));
         let profile = tempfile::tempdir().expect("a folder");
