@@ -28,7 +28,10 @@ pub struct Loaded {
 /// Everything that is wrong, in file order, warnings among it.
 pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<Diagnostic>> {
     let (files, lost) = find::files(&config.files);
-    let mut found: Vec<Diagnostic> = lost.into_iter().map(|(glob, what)| of_file(&glob, what)).collect();
+    let help =
+        "correct `policy.files` in portcullis.yaml, or bring the file back: a lost file must not be a looser policy";
+    let lost = lost.into_iter().map(|(glob, what)| Diagnostic { help: Some(help.into()), ..of_file(&glob, what) });
+    let mut found: Vec<Diagnostic> = lost.collect();
     let mut sources = Vec::new();
     for file in &files {
         match std::fs::read(file) {

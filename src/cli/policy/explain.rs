@@ -178,7 +178,8 @@ fn describe(facet: &FacetRecord) -> String {
         FacetKindRecord::Path { access, pointer, lexical, physical, .. } => {
             let access = access.map_or_else(|| "use".to_owned(), word);
             let led = physical.as_ref().filter(|physical| *physical != lexical);
-            format!("{access} {lexical}{}  {pointer}", led.map(|led| format!(" -> {led}")).unwrap_or_default())
+            let led = led.map(|led| format!(" -> {led}")).unwrap_or_default();
+            format!("{access} {lexical}{led}  {pointer}").trim_end().to_owned()
         }
         FacetKindRecord::Command { words, .. } => format!("command {}", words.join(" ")),
         FacetKindRecord::Url { url, .. } => format!("url {url}"),
