@@ -24,7 +24,7 @@ pub enum Ended {
     Stopped(String),
 }
 
-/// Writes how a forwarded call ended into its record.
+/// Writes how a forwarded call ended into its record; a fault of the upstream's goes to the log.
 pub fn settle(record: &mut CallRecord, ended: &Ended) {
     match ended {
         Ended::Answered(answer) => {
@@ -33,6 +33,14 @@ pub fn settle(record: &mut CallRecord, ended: &Ended) {
                 .then(|| answer.error().is_some() || is_true(answer.at(&["result", "isError"])));
         }
         Ended::Broke(error) => {
+            let (upstream, call) = (record.upstream.as_str(), record.id.as_str());
+            tracing::warn!(
+                upstream,
+                call,
+                fault = "upstream",
+                may_have_run = error.may_have_run,
+                "a call failed: {error}"
+            );
             record.state = CallState::Failed;
             record.reason = Some(match error.fault {
                 Fault::Timeout => "timeout".to_owned(),
