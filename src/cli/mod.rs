@@ -102,7 +102,9 @@ fn start_logging(quiet: bool) {
     use tracing_subscriber::EnvFilter;
     let default = if quiet { "error" } else { "info" };
     let filter = EnvFilter::try_from_env("PORTCULLIS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // Colours are for people; a file or a collector gets plain text.
+    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
 }
 
 /// A configuration without a file: the base policy, and state in the usual place.
