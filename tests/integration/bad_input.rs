@@ -211,6 +211,7 @@ async fn an_upstream_that_breaks_fails_its_own_calls_only() {
     let fine = agent.call(1, "fine", json!({})).await;
     assert_eq!(text(&fine), "fine");
     for (id, tool) in [(2, "hang"), (3, "wrong_id"), (4, "garbage"), (5, "not_utf8"), (6, "die")] {
+        let said_before = gateway.log().len();
         let reply = agent.call(id, tool, json!({})).await;
         assert_eq!(reply["result"]["isError"], true, "{tool}: {reply}");
         assert_eq!(about(&reply)["state"], "failed", "{tool}: {reply}");
@@ -218,6 +219,9 @@ async fn an_upstream_that_breaks_fails_its_own_calls_only() {
         assert_eq!((&call["outcome"], &call["may_have_run"]), (&json!("failed"), &json!(true)), "{tool}: {call}");
         let fine = agent.call(100 + id, "fine", json!({})).await;
         assert_eq!(text(&fine), "fine", "after {tool}: {fine}");
+        let log = gateway.log().split_off(said_before);
+        let blamed = log.lines().any(|line| line.contains("upstream=\"faulty\""));
+        assert!(blamed, "{tool}: no line of the log blames the upstream:\n{log}");
     }
     // An error of the upstream's own is passed on as it came.
     let own = agent.call(20, "error", json!({})).await;
@@ -233,5 +237,5 @@ async fn an_upstream_that_breaks_fails_its_own_calls_only() {
     let (status, body) = (gone.status, gone.json().await);
     assert!(body["error"]["message"].is_string(), "{status} {body}");
     let log = gateway.log();
-    assert!(log.contains("faulty") && log.contains("dying as asked"), "the log says whose fault it was:\n{log}");
+    assert!(log.contains("dying as asked"), "what a child says on standard error is in the log:\n{log}");
 }

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::harness::agent::{Agent, text};
-use crate::harness::gateway::Home;
+use crate::harness::gateway::{Home, PORTCULLIS};
 use crate::harness::{eventually, peers};
 
 const POLICY: &str = "
@@ -66,6 +66,9 @@ async fn two_hundred_held_calls_survive_a_crash() {
         let call = gateway.ended(call).await;
         assert_eq!(call["outcome"], "cancelled", "{call}");
     }
+    let verify = std::process::Command::new(PORTCULLIS).args(["audit", "verify", "--dir"]).arg(home.state()).output();
+    let verify = verify.expect("it starts");
+    assert!(verify.status.success(), "after a crash: {}", String::from_utf8_lossy(&verify.stdout));
     let ran = lines(&runs);
     let once: BTreeSet<&String> = ran.iter().collect();
     assert_eq!(ran.len(), once.len(), "a call ran twice");

@@ -101,6 +101,12 @@ async fn check(home: &Home, gateway: &Gateway, said_by_client: &Said) {
     assert_eq!(outcome("expire.md"), "rejected");
     assert_eq!(outcome("cancel.md"), "cancelled");
     assert!(gateway.waiting().await.is_empty());
+    // Refused and stopped calls are not failed ones; the whole story is in the log, unbroken.
+    let metrics = gateway.metrics().await;
+    assert!(!metrics.contains("outcome=\"failed\""), "{metrics}");
+    let verify = std::process::Command::new(PORTCULLIS).args(["audit", "verify", "--dir"]).arg(home.state()).output();
+    let verify = verify.expect("it starts");
+    assert!(verify.status.success(), "{}", String::from_utf8_lossy(&verify.stdout));
 }
 
 async fn over_http(client: Client, era: &'static str) {

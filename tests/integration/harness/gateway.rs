@@ -185,6 +185,13 @@ impl Gateway {
         body
     }
 
+    /// The metrics' text.
+    pub async fn metrics(&self) -> String {
+        let bearer = format!("Bearer {}", self.token);
+        let url = format!("{}/metrics", self.admin);
+        self.http.send(Method::GET, &url, &[("authorization", &bearer)], "").await.text().await
+    }
+
     /// All waiting approvals, however many pages.
     pub async fn waiting(&self) -> Vec<Value> {
         let mut items = Vec::new();
