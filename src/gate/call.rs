@@ -51,7 +51,9 @@ pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<V
             }
         }
         // `initialize` has its own door.
-        method if passes(method) && method != "initialize" => return pass(session, &message, forwarded, &client).await,
+        method if passes(message.kind(), method) && method != "initialize" => {
+            return pass(session, &message, forwarded, &client).await;
+        }
         _ => Target::Method,
     };
     judge_and_run(session, message, target, forwarded, client).await;

@@ -20,6 +20,7 @@ use super::route::{Route, Unrouted};
 use super::{CHANNEL, Executor, Gate, Permit, call};
 use crate::identity::Agent;
 use crate::message::Message;
+use crate::policy::passes;
 
 /// How many messages without a reader are kept for a session.
 const UNREAD: usize = 256;
@@ -172,6 +173,14 @@ impl Session {
             let Some((_, raw)) = message.at(&["params", "requestId"]) else { return };
             let reason = message.string_at(&["params", "reason"]);
             self.cancel(raw, reason.as_deref().unwrap_or("the client cancelled the request"));
+            return;
+        }
+        if !passes(message.kind(), message.method()) {
+            tracing::warn!(
+                upstream = self.executor.id(),
+                method = message.method(),
+                "this is no notification: dropped"
+            );
             return;
         }
         let sent = match self.route().await {

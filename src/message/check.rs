@@ -35,7 +35,14 @@ pub(super) fn client(root: &Value) -> Result<(), (i64, String)> {
         return bad("a message has either `method`, `result` or `error`");
     }
     match method.as_str() {
-        Some(method) if !method.is_empty() && !method.chars().any(char::is_control) => params_of(root, method),
+        Some(method) if !method.is_empty() && !method.chars().any(char::is_control) => {
+            // A server that forgets to look for an `id` would run what nobody can be answered about.
+            match (root.get("id").is_some(), method.starts_with("notifications/")) {
+                (false, false) => bad("`id` is missing: only a `notifications/…` method goes without one"),
+                (true, true) => bad("a `notifications/…` method has no `id`"),
+                _ => params_of(root, method),
+            }
+        }
         _ => bad("`method` must be a string without control characters"),
     }
 }

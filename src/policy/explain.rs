@@ -63,7 +63,7 @@ fn answer(
         let name = request.tool.unwrap_or_default();
         return Ok(plain("deny", &format!("unknown tool `{}`: no MCP tool can have this name", name.escape_debug())));
     }
-    if passes(&request.method) {
+    if passes(request.kind(), &request.method) {
         return Ok(plain("allow", &format!("`{}` is on the closed list of methods that pass", request.method)));
     }
     let group = caller(policy, directory, &mut request)?;

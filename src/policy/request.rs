@@ -9,7 +9,7 @@ use crate::diagnostic::did_you_mean;
 use crate::facet::path::Space;
 use crate::facet::{Facet, FacetKind, Malformed, Touched, extract, extract_resource};
 use crate::message::json::{Kind, Limits};
-use crate::message::{Json, Message, Value};
+use crate::message::{Json, Kind as MessageKind, Message, Value};
 use crate::record::{Depth, Source};
 
 /// What the request says; what it leaves out is `None`.
@@ -100,6 +100,11 @@ impl Request {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What its message is: a notification goes by its name.
+    pub fn kind(&self) -> MessageKind {
+        if self.method.starts_with("notifications/") { MessageKind::Notification } else { MessageKind::Request }
     }
 
     /// Whether the tool's name is one that MCP allows; another is answered as unknown.
