@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::message::Value;
 use crate::message::json::Kind;
+use crate::message::{Value, variant};
 
 /// A JSON pointer (RFC 6901) in which `*` stands for every element.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,6 +25,12 @@ impl Pointer {
         let mut found = Vec::new();
         descend(&self.0, root, &mut String::new(), &mut found);
         found
+    }
+
+    /// Where a member stands that another parser could take for one that the pointer names, although it is called
+    /// otherwise.
+    pub fn variant(&self, root: &Value) -> Option<String> {
+        varied(&self.0, root, &mut String::new())
     }
 
     /// Whether the pointer leads to the place that these keys lead to.
@@ -66,6 +72,33 @@ fn descend<'a>(pointer: &[Box<str>], value: &'a Value, at: &mut String, found: &
             }
         }
         _ => found.push(Selected::TooShallow(at.clone(), value)),
+    }
+}
+
+fn varied(pointer: &[Box<str>], value: &Value, at: &mut String) -> Option<String> {
+    let (key, rest) = pointer.split_first()?;
+    let mut below = |name: &str, value: &Value| {
+        let length = at.len();
+        push_key(at, name);
+        let found = varied(rest, value, at);
+        at.truncate(length);
+        found
+    };
+    match &value.kind {
+        Kind::Array(items) => items
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| &**key == "*" || **key == *index.to_string())
+            .find_map(|(index, item)| below(&index.to_string(), item)),
+        Kind::Object(members) if &**key == "*" => members.iter().find_map(|m| below(&m.key, &m.value)),
+        Kind::Object(_) => match variant(value, key) {
+            Some(member) => {
+                push_key(at, &member.key);
+                Some(at.clone())
+            }
+            None => value.get(key).and_then(|member| below(key, member)),
+        },
+        _ => None,
     }
 }
 

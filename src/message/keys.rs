@@ -50,6 +50,11 @@ pub(super) fn confusable<'a>(object: &'a Value, known: &[&str]) -> Option<&'a Me
     stranger.or_else(|| clash(members))
 }
 
+/// The member that another parser could take for the one called `key`, although it is called otherwise.
+pub fn variant<'a>(object: &'a Value, key: &str) -> Option<&'a Member> {
+    object.members().iter().find(|m| &*m.key != key && fold(&m.key) == fold(key))
+}
+
 /// As [`confusable`], for members beside each other, in this value and everywhere below it.
 pub(super) fn confusable_below(value: &Value) -> Option<&Member> {
     match &value.kind {

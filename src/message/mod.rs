@@ -21,3 +21,4 @@ mod tests;
 
 pub use envelope::{Kind, Malformed, Message};
 pub use json::{Json, Limits, Span, Value};
+pub use keys::variant;

@@ -4,8 +4,8 @@ use regex::Regex;
 
 use super::decimal::Decimal;
 use super::fields::Truth;
-use crate::message::Value;
 use crate::message::json::Kind;
+use crate::message::{Value, variant};
 use crate::pattern::{NamePattern, Side, fold};
 
 /// One entry of `args`: which argument, and what must hold for it.
@@ -191,7 +191,13 @@ fn collect<'a>(value: Option<&'a Value>, pointer: &[Box<str>], found: &mut Vec<F
     match &value.kind {
         Kind::Array(items) if &**token == "*" => items.iter().for_each(|item| collect(Some(item), rest, found)),
         Kind::Object(members) if &**token == "*" => members.iter().for_each(|m| collect(Some(&m.value), rest, found)),
-        Kind::Object(_) => collect(value.get(token), rest, found),
+        Kind::Object(_) => {
+            collect(value.get(token), rest, found);
+            // `Amount` is `amount` to a tool that reads without regard to case: what loosens must hold for both readings.
+            if let Some(member) = variant(value, token) {
+                collect(Some(&member.value), rest, found);
+            }
+        }
         Kind::Array(items) => match token.parse::<usize>() {
             Ok(index) => collect(items.get(index), rest, found),
             Err(_) => found.push(Found::WrongType),
@@ -239,6 +245,24 @@ mod tests {
         let assumed = ArgTest { default: Some(Scalar::Number(Decimal::parse("5").unwrap())), ..test };
         assert_eq!(says(r#"{}"#, &assumed, Exact), True);
         assert_eq!(says(r#"{"a":{"b":0}}"#, &assumed, Exact), False);
+    }
+
+    #[test]
+    fn a_key_in_another_case_is_read_both_ways() {
+        let forced = at(&["force"], Test::Present(true));
+        let gentle = at(&["force"], Test::Present(false));
+        let large = at(&["a", "amount"], over("100"));
+        let small = ArgTest {
+            default: Some(Scalar::Number(Decimal::parse("0").unwrap())),
+            ..at(&["a", "amount"], Test::Compared(Comparison::Less, Decimal::parse("100").unwrap()))
+        };
+        assert_eq!(says(r#"{"Force":true}"#, &gentle, Exact), False);
+        assert_eq!(says(r#"{"Force":true}"#, &forced, Exact), False);
+        assert_eq!(says(r#"{"Force":true}"#, &forced, Wide), True);
+        assert_eq!(says(r#"{"A":{"amount":500}}"#, &large, Wide), True);
+        assert_eq!(says(r#"{"a":{"amoun\u0074":1,"other":500}}"#, &large, Wide), False);
+        assert_eq!(says(r#"{"a":{"AMOUNT":500}}"#, &small, Exact), False);
+        assert_eq!(says(r#"{"a":{"AMOUNT":5}}"#, &small, Exact), True);
     }
 
     #[test]

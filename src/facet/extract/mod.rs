@@ -18,6 +18,7 @@ use crate::record::Access;
 /// Arguments that cannot be read as the catalogue says.
 pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<Touched, Malformed> {
     let mut call = Call::new(tool, space, arguments);
+    call.keys_as_marked()?;
     call.working_directory()?;
     for (pointer, argument) in &tool.arguments {
         match argument {
@@ -117,6 +118,31 @@ impl<'a> Call<'a> {
 
     fn add(&mut self, kind: FacetKind, floors: Vec<Floor>) {
         self.facets.push(Facet { kind, floors });
+    }
+
+    /// `Path` is `path` to a tool that reads its arguments without regard to case: no mark must be passed by like that.
+    ///
+    /// # Errors
+    /// A key that differs from a marked one in case or Unicode form only, unless the entry is a guess.
+    fn keys_as_marked(&mut self) -> Result<(), Malformed> {
+        let Some(arguments) = self.arguments else { return Ok(()) };
+        let in_argv = self.tool.argv.iter().flatten().filter_map(|word| word.parse::<Pointer>().ok());
+        let in_argv: Vec<Pointer> = in_argv.collect();
+        let marked = self.tool.arguments.iter().map(|(pointer, _)| pointer);
+        let mut marked = marked.chain(&in_argv).chain(&self.tool.recursive_if);
+        match marked.find_map(|pointer| pointer.variant(arguments)) {
+            None => {}
+            Some(at) if self.tool.heuristic => {
+                let detail = format!("`{at}` differs from an argument of the tool in case or Unicode form only");
+                self.floors.push(Floor::because(FloorWhy::Heuristic, detail));
+            }
+            Some(pointer) => {
+                let what =
+                    "differs from an argument of the tool in case or Unicode form only; write it as the tool does";
+                return Err(Malformed { pointer, what: what.to_owned() });
+            }
+        }
+        Ok(())
     }
 
     /// The strings at a pointer, each with its own pointer.

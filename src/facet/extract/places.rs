@@ -75,8 +75,8 @@ impl<'a> Call<'a> {
         if is_url(text) {
             self.add_url(at.to_owned(), text)?;
             self.loose.push((at.to_owned(), text));
-            // What a server that knows no URLs makes of it.
-            if text.contains("://") && !text.split(['/', '\\']).any(|c| c == "..") {
+            // What a server that knows no URLs makes of it: a path whose first folder ends in a colon.
+            if text.contains("://") && !self.leads_off(text, start) {
                 return Ok(());
             }
         }
@@ -87,6 +87,18 @@ impl<'a> Call<'a> {
             self.loose.push((at.to_owned(), text));
         }
         Ok(())
+    }
+
+    /// Whether a URL, read as a path, leads elsewhere than its words say: by `..`, or through a link.
+    fn leads_off(&self, text: &str, start: Option<&Plain>) -> bool {
+        if text.split(['/', '\\']).any(|component| component == "..") {
+            return true;
+        }
+        // What is too long or too odd for a path is none.
+        self.space.plain(text).is_ok_and(|plain| {
+            let reading = self.space.read(&plain, start.or(self.cwd.as_ref()), false);
+            reading.physical.iter().any(|at| *at != reading.lexical)
+        })
     }
 
     /// A path by its argument's name only.

@@ -79,6 +79,38 @@ fn a_path_argument_is_one_facet() {
 }
 
 #[test]
+fn a_url_that_is_a_way_through_a_link_is_a_path_too() {
+    let tree = Tree::usual();
+    tree.link("xx:", "secrets");
+    let read = entry(&[("/path", path(Access::Read))]);
+    let through = take(&read, &tree, r#"{"path":"xx://key.pem"}"#);
+    let FacetKind::Path(way) = &through.facets[1].kind else { panic!("{:?}", facets(&through)) };
+    assert_eq!(way.physical.iter().map(below).collect::<Vec<_>>(), ["secrets/key.pem"]);
+    assert_eq!(facets(&take(&read, &tree, r#"{"path":"yy://key.pem"}"#)), ["url yy://key.pem at key.pem"]);
+}
+
+#[test]
+fn a_mark_is_not_passed_by_in_another_case() {
+    let shell = entry(&[("/command", Argument::Command)]);
+    let edits = entry(&[("/edits/*/path", path(Access::Write))]);
+    let argv = Tool { argv: Some(vec!["kubectl".into(), "/args/*".into()]), ..Tool::default() };
+    let tree_tool =
+        Tool { recursive_if: Some("/recursive".parse().unwrap()), ..entry(&[("/path", path(Access::Read))]) };
+    for (tool, arguments, pointer) in [
+        (&shell, r#"{"Command":"rm -rf docs"}"#, "/Command"),
+        (&shell, r#"{"comm\u0061nd":"ls","\uff43ommand":"rm"}"#, "/\u{ff43}ommand"),
+        (&edits, r#"{"edits":[{"path":"docs/a.md"},{"Path":"secrets/key.pem"}]}"#, "/edits/1/Path"),
+        (&edits, r#"{"EDITS":[{"path":"secrets/key.pem"}]}"#, "/EDITS"),
+        (&argv, r#"{"Args":["delete"]}"#, "/Args"),
+        (&tree_tool, r#"{"path":".","Recursive":true}"#, "/Recursive"),
+    ] {
+        assert_eq!(refused(tool, arguments).pointer, pointer, "{arguments}");
+    }
+    let guessed = Tool { heuristic: true, ..shell };
+    assert_eq!(floors(&take(&guessed, &Tree::usual(), r#"{"Command":"rm -rf docs"}"#)), [FloorWhy::Heuristic]);
+}
+
+#[test]
 fn lists_and_nested_arguments_are_facets_each() {
     let tree = Tree::usual();
     let many =
