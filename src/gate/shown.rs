@@ -96,14 +96,17 @@ pub fn label(what: &str, touched: &Touched, root: Option<&str>, arguments: Optio
 }
 
 /// The parameters as people see them: secrets replaced, and where they were. What a request carries beside the
-/// arguments (`inputResponses`, `task`) is shown too: it would run as well.
+/// arguments (`inputResponses`, `task`) is shown too, as `params.NAME`: it would run as well. An argument that is called
+/// like that stands as `arguments.NAME`, so that none takes another's place.
 pub fn arguments(params: Option<&Value>, entry: Option<&Tool>, redaction: &Redaction) -> (Json, Vec<String>) {
     let mut shown = Map::new();
     for member in members(params) {
         match &*member.key {
             "_meta" | "name" => {}
             "arguments" => match member.value.to_serde() {
-                Json::Object(arguments) => shown.extend(arguments),
+                Json::Object(arguments) => {
+                    shown.extend(arguments.into_iter().map(|(name, value)| (argument_name(&name), value)));
+                }
                 other => drop(shown.insert("arguments".to_owned(), other)),
             },
             other => drop(shown.insert(format!("params.{other}"), member.value.to_serde())),
@@ -113,9 +116,21 @@ pub fn arguments(params: Option<&Value>, entry: Option<&Tool>, redaction: &Redac
         .into_iter()
         .flat_map(|tool| &tool.arguments)
         .filter(|(_, argument)| matches!(argument, Argument::Secret))
-        .map(|(pointer, _)| pointer.0.clone())
+        .map(|(pointer, _)| {
+            pointer.0.iter().enumerate().map(|(depth, key)| match depth {
+                0 => argument_name(key).into(),
+                _ => key.clone(),
+            })
+        })
+        .map(Iterator::collect)
         .collect();
     redaction.json(&Json::Object(shown), &named)
+}
+
+/// What an argument is called among the parameters that are shown: two names never become one.
+fn argument_name(name: &str) -> String {
+    let taken = name.starts_with("params.") || name.starts_with("arguments.");
+    if taken { format!("arguments.{name}") } else { name.to_owned() }
 }
 
 /// The size of the text that a call carries: its longest string, if that is more than a name.
@@ -178,5 +193,26 @@ mod tests {
         let label = label("write_file\u{202e}", &Touched::default(), None, None);
         assert_eq!(label, "write_file\\u{202e}");
         assert_eq!(cut(&"x".repeat(500), LABEL).chars().count(), LABEL);
+    }
+
+    #[test]
+    fn no_argument_takes_the_place_of_what_else_a_request_carries() {
+        let shown = |params: &str| {
+            let params = Document::parse(params.to_owned().into(), Limits::default()).unwrap().into_root();
+            let secret =
+                Tool { arguments: vec![("/params.task".parse().unwrap(), Argument::Secret)], ..Tool::default() };
+            arguments(Some(&params), Some(&secret), &Redaction::default())
+        };
+        for params in [
+            r#"{"name":"t","task":{"ttl":1},"arguments":{"params.task":"x","arguments.params.task":2,"n":3}}"#,
+            r#"{"name":"t","arguments":{"params.task":"x","arguments.params.task":2,"n":3},"task":{"ttl":1}}"#,
+        ] {
+            let all = serde_json::json!({
+                "params.task": {"ttl": 1}, "arguments.params.task": "[redacted]",
+                "arguments.arguments.params.task": 2, "n": 3,
+            });
+            assert_eq!(shown(params), (all, vec!["/arguments.params.task".to_owned()]), "{params}");
+        }
+        assert_eq!(shown(r#"{"arguments":5,"x":1}"#).0, serde_json::json!({"arguments": 5, "params.x": 1}));
     }
 }
