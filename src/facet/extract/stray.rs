@@ -1,5 +1,7 @@
 //! Strings that the catalogue does not know: tried against guarded paths, and guessed at by their names.
 
+use std::borrow::Cow;
+
 use super::*;
 use crate::catalog::names_a_path;
 use crate::facet::path::other_texts;
@@ -9,6 +11,11 @@ use crate::pattern::Location;
 const MAX_PLACES: usize = 65_536;
 const MAX_STRAYS: usize = 4_096;
 const MAX_BYTES: usize = 4_096;
+
+/// How often a long text is let climb.
+const MAX_CLIMB: usize = 512;
+/// How many `=` and `:` may stand before a path.
+const MAX_MARKS: usize = 8;
 
 /// What is known of a string by the marks around it.
 enum Known {
@@ -129,13 +136,20 @@ fn candidates(text: &str) -> Vec<String> {
     // A reader in C stops at a NUL.
     let text = text.split('\0').next().unwrap_or_default().trim();
     let text = text.trim_matches(['"', '\'', '`']);
-    if text.is_empty() || text.len() > MAX_BYTES || text.chars().any(char::is_control) {
+    if text.chars().any(char::is_control) {
+        return Vec::new();
+    }
+    let text = &*folded_if_long(text);
+    if text.is_empty() || text.len() > MAX_BYTES {
         return Vec::new();
     }
     let mut found = vec![text.to_owned()];
-    let value = |name: &str, value: &str| (!name.contains(char::is_whitespace)).then(|| value.to_owned());
-    found.extend(text.split_once('=').and_then(|(name, rest)| value(name, rest)));
-    found.extend(text.split_once(':').and_then(|(name, rest)| value(name, rest)));
+    // `HEAD:PATH`, `--set a=b=PATH` in one word.
+    let word = text.split(char::is_whitespace).next().unwrap_or_default();
+    let marks = word.match_indices(['=', ':']).take(MAX_MARKS);
+    found.extend(marks.filter_map(|(at, mark)| text.get(at + mark.len()..)).map(str::to_owned));
+    // A pathspec of git: `:(icase)PATH`.
+    found.extend(text.strip_prefix(":(").and_then(|rest| rest.split_once(')')).map(|(_, path)| path.to_owned()));
     found.extend(text.strip_prefix('@').map(str::to_owned));
     // `-fPATH`.
     found.extend(text.strip_prefix('-').map(|rest| rest.chars().skip(1).collect()));
@@ -146,6 +160,25 @@ fn candidates(text: &str) -> Vec<String> {
     found.sort();
     found.dedup();
     found
+}
+
+/// A text that is too long for a path may still be one to a tool that folds `.` and `..` by itself.
+fn folded_if_long(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for component in text.split('/') {
+        match component {
+            "" | "." => {}
+            ".." if kept.last().is_some_and(|last| *last != "..") => drop(kept.pop()),
+            // Nothing lies deeper, and the top is its own parent.
+            ".." if kept.len() >= MAX_CLIMB => {}
+            name => kept.push(name),
+        }
+    }
+    let top = if text.starts_with('/') { "/" } else { "" };
+    Cow::Owned(format!("{top}{}", kept.join("/")))
 }
 
 #[cfg(test)]
@@ -162,6 +195,8 @@ mod tests {
             "-fsecrets/key.pem",
             "key=secrets/key.pem",
             "HEAD:secrets/key.pem",
+            "a=b=secrets/key.pem",
+            ":(top,icase)secrets/key.pem",
             "@secrets/key.pem",
             "secrets\\key.pem",
             "secrets%2Fkey.pem",
@@ -178,6 +213,15 @@ mod tests {
         ] {
             assert!(candidates(text).iter().any(|c| c == "/r/secrets/x"), "{text}: {:?}", candidates(text));
         }
+    }
+
+    #[test]
+    fn what_only_folding_makes_short_is_a_path() {
+        for padding in ["./", "docs/../", "/", "../"] {
+            let text = format!("{}secrets/key.pem", padding.repeat(3000));
+            assert!(candidates(&text).iter().any(|c| c.ends_with("secrets/key.pem")), "{padding}");
+        }
+        assert!(candidates(&"x/".repeat(3000)).is_empty());
     }
 
     #[test]
