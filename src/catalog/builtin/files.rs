@@ -39,7 +39,8 @@ pub(super) const GIT: Server = Server {
         tool("git_log", &[("/repo_path", READ)]),
         tool("git_branch", &[("/repo_path", READ), ("/branch_type", TEXT)]),
         tool("git_commit", &[("/repo_path", WRITE), ("/message", TEXT)]),
-        tool("git_add", &[("/repo_path", WRITE), ("/files/*", READ.recursive().base("/repo_path"))]),
+        // To git these are patterns.
+        tool("git_add", &[("/repo_path", WRITE), ("/files/*", GLOB)]),
         tool("git_reset", &[("/repo_path", WRITE)]),
         tool("git_create_branch", &[("/repo_path", WRITE)]),
         // Writes the files of the other branch anywhere in the repository.

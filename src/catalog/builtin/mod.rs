@@ -78,13 +78,7 @@ impl Line {
 /// What an argument is.
 #[derive(Clone, Copy)]
 enum Mark {
-    Path {
-        access: Option<Access>,
-        recursive: bool,
-        missing: Option<&'static str>,
-        base: Option<&'static str>,
-        keep_last: bool,
-    },
+    Path { access: Option<Access>, recursive: bool, missing: Option<&'static str>, keep_last: bool },
     Glob,
     Command,
     Cwd,
@@ -105,16 +99,14 @@ const URL: Mark = Mark::Url;
 const TEXT: Mark = Mark::Text;
 
 const fn path(access: Option<Access>) -> Mark {
-    Mark::Path { access, recursive: false, missing: None, base: None, keep_last: false }
+    Mark::Path { access, recursive: false, missing: None, keep_last: false }
 }
 
 impl Mark {
     /// The tool goes on below it.
     const fn recursive(self) -> Self {
         match self {
-            Self::Path { access, missing, base, keep_last, .. } => {
-                Self::Path { access, recursive: true, missing, base, keep_last }
-            }
+            Self::Path { access, missing, keep_last, .. } => Self::Path { access, recursive: true, missing, keep_last },
             other => other,
         }
     }
@@ -122,18 +114,8 @@ impl Mark {
     /// What the tool takes where it is left out.
     const fn missing(self, path: &'static str) -> Self {
         match self {
-            Self::Path { access, recursive, base, keep_last, .. } => {
-                Self::Path { access, recursive, missing: Some(path), base, keep_last }
-            }
-            other => other,
-        }
-    }
-
-    /// Where it starts, if it is relative.
-    const fn base(self, pointer: &'static str) -> Self {
-        match self {
-            Self::Path { access, recursive, missing, keep_last, .. } => {
-                Self::Path { access, recursive, missing, base: Some(pointer), keep_last }
+            Self::Path { access, recursive, keep_last, .. } => {
+                Self::Path { access, recursive, missing: Some(path), keep_last }
             }
             other => other,
         }
@@ -142,22 +124,16 @@ impl Mark {
     /// A link in the last place is meant itself, or followed: tools differ.
     const fn keep_last(self) -> Self {
         match self {
-            Self::Path { access, recursive, missing, base, .. } => {
-                Self::Path { access, recursive, missing, base, keep_last: true }
-            }
+            Self::Path { access, recursive, missing, .. } => Self::Path { access, recursive, missing, keep_last: true },
             other => other,
         }
     }
 
     fn argument(self) -> Argument {
         match self {
-            Self::Path { access, recursive, missing, base, keep_last } => Argument::Path {
-                access,
-                recursive,
-                missing: missing.map(str::to_owned),
-                base: base.map(pointer),
-                keep_last,
-            },
+            Self::Path { access, recursive, missing, keep_last } => {
+                Argument::Path { access, recursive, missing: missing.map(str::to_owned), base: None, keep_last }
+            }
             Self::Glob => Argument::Glob,
             Self::Command => Argument::Command,
             Self::Cwd => Argument::Cwd,

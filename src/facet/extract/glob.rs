@@ -55,7 +55,8 @@ fn fixed_part(alternative: &str) -> Fixed {
 /// Whether a component may match other names than itself.
 fn is_wild(component: &str) -> bool {
     let extended = ["!(", "@(", "+("].iter().any(|open| component.contains(open));
-    component.contains(['*', '?', '[', '{', '\\']) || component.starts_with('!') || extended
+    // `:(icase)x`, `:/x`, `:!x` to git.
+    component.contains(['*', '?', '[', '{', '\\']) || component.starts_with(['!', ':']) || extended
 }
 
 /// Every brace alternative; none where there are too many, or the braces do not pair.
@@ -129,6 +130,7 @@ mod tests {
             ("docs/[ab]/x", "docs"),
             ("@(docs|secrets)/*", "."),
             ("!docs/**", "."),
+            (":(top)docs/a.md", "."),
             ("@scope/pkg/*", "@scope/pkg"),
             ("docs/{1..3}/x", "docs"),
             ("docs/{x}/y", "docs"),

@@ -205,8 +205,32 @@ fn relative_paths_start_where_the_call_says() {
     let added =
         take(&builtin("git", "git_add"), &tree, r#"{"repo_path":"$ROOT/docs","files":["a.md","../../.kube/config"]}"#);
     let facets = facets(&added);
-    assert_eq!(&facets[..2], ["write docs", "read docs/a.md (recursive)"]);
-    assert!(facets[2].starts_with("read /") && facets[2].ends_with("/.kube/config (recursive)"));
+    assert_eq!(&facets[..2], ["write docs", "write docs/a.md (recursive)"]);
+    assert!(facets[2].starts_with("write /") && facets[2].ends_with("/.kube/config (recursive)"));
+}
+
+#[test]
+fn a_tool_may_start_where_another_argument_says() {
+    let based = Argument::Path {
+        access: Some(Access::Read),
+        recursive: false,
+        missing: None,
+        base: Some("/repo".parse().unwrap()),
+        keep_last: false,
+    };
+    let tool = entry(&[("/repo", path(Access::Read)), ("/file", based)]);
+    let touched = take(&tool, &Tree::usual(), r#"{"repo":"secrets","file":"key.pem"}"#);
+    assert_eq!(facets(&touched), ["read secrets", "read secrets/key.pem"]);
+}
+
+#[test]
+fn what_git_adds_are_patterns() {
+    let tree = Tree::usual();
+    for (file, place) in [("s*/key.pem", "."), (":(icase)SECRETS/key.pem", "."), ("src/*", "src")] {
+        let arguments = format!(r#"{{"repo_path":"$ROOT","files":["{file}"]}}"#);
+        let added = take(&builtin("git", "git_add"), &tree, &arguments);
+        assert_eq!(facets(&added), ["write .".to_owned(), format!("write {place} (recursive)")], "{file}");
+    }
 }
 
 #[test]
