@@ -85,7 +85,7 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
     let state_dir = config.state_dir.clone();
     make_private(&state_dir).map_err(|error| failed(format!("state folder {}: {error}", state_dir.display())))?;
 
-    let own_files = own_files(&config);
+    let own_files = policy::own_files(&config);
     let loaded = {
         let (policy, own_files) = (config.policy.clone(), own_files.clone());
         match tokio::task::spawn_blocking(move || policy::load(&policy, &own_files)).await {
@@ -231,13 +231,6 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::create_dir_all(folder)?;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))
-}
-
-/// What no agent may touch: the state folder and the configuration; the policy's loader adds its own files.
-fn own_files(config: &Config) -> Vec<PathBuf> {
-    let mut own = vec![config.state_dir.clone()];
-    own.extend(config.file.clone());
-    own
 }
 
 fn watched_folders(config: &Config, policy_files: &[PathBuf]) -> Vec<PathBuf> {
