@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::gateway::{Home, PORTCULLIS};
+use crate::harness::gateway::Home;
 use crate::harness::peers::{self, CLIENTS, Client, Said, Way};
 
 const POLICY: &str = "
@@ -95,11 +95,8 @@ async fn http_server_over_http() {
 #[tokio::test]
 async fn stdio_server_over_wrap() {
     let home = Home::new(POLICY, json!({ "everything": { "command": peers::everything(), "new_tools": "accept" } }));
-    let config = home.write_config().to_string_lossy().into_owned();
     for client in CLIENTS {
-        let mut command: Vec<String> =
-            [PORTCULLIS, "wrap", "--config", &config, "--as", "everything", "--"].map(str::to_owned).to_vec();
-        command.extend(peers::everything());
+        let command = home.wrap("everything", peers::everything());
         check(&client.drives(Way::Command(command), "auto", steps()).await);
     }
 }

@@ -126,11 +126,7 @@ async fn over_wrap(client: Client, era: &'static str) {
 }
 
 fn wrapped(home: &Home) -> Way {
-    let config = home.write_config().to_string_lossy().into_owned();
-    let mut command: Vec<String> =
-        [PORTCULLIS, "wrap", "--config", &config, "--as", "files", "--"].map(str::to_owned).to_vec();
-    command.extend(peers::filesystem(home.root()));
-    Way::Command(command)
+    Way::Command(home.wrap("files", peers::filesystem(home.root())))
 }
 
 #[tokio::test]

@@ -103,6 +103,13 @@ impl Home {
         file
     }
 
+    /// The command line of `portcullis wrap` in front of a server, with the settings of the upstream `id`.
+    pub fn wrap(&self, id: &str, server: Vec<String>) -> Vec<String> {
+        let config = self.write_config().to_string_lossy().into_owned();
+        let wrap = [PORTCULLIS, "wrap", "--config", &config, "--as", id, "--"].map(str::to_owned);
+        wrap.into_iter().chain(server).collect()
+    }
+
     /// Starts `portcullis serve` and waits until both listeners are open.
     pub fn serve(&self) -> Gateway {
         let config = self.write_config();
