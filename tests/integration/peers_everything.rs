@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::gateway::Home;
+use crate::harness::fates;
+use crate::harness::gateway::{Gateway, Home};
 use crate::harness::peers::{self, CLIENTS, Client, Said, Way};
 
 const POLICY: &str = "
@@ -14,6 +15,8 @@ groups:
     rules:
       - { name: tools, verdict: allow, tool: '*' }
       - { name: pages, verdict: allow, method: resources/read }
+      - { name: guarded, verdict: ask, tool: echo, args: { message: { regex: '(approve|reject|expire|cancel) .*' } } }
+      - { name: no-env, verdict: deny, tool: get-env, reason: The environment holds secrets. }
       - { name: samples, verdict: allow, method: sampling/createMessage }
 ";
 
@@ -63,6 +66,23 @@ fn check(said: &Said) {
     assert!(seen["roots"].as_u64() >= Some(1), "{seen}");
 }
 
+fn home(mut everything: Value) -> Home {
+    everything["new_tools"] = json!("accept");
+    Home::new(POLICY, json!({ "everything": everything })).with("approvals", fates::approvals())
+}
+
+/// Denied, and one of each fate.
+async fn decisions(gateway: &Gateway, client: Client, way: Way, era: &'static str) {
+    let mut steps = vec![json!({ "do": "call", "tool": "get-env", "arguments": {} })];
+    steps.extend(fates::calls("echo", |fate| json!({ "message": format!("{fate} by {client:?}") })));
+    let told = fates::decide_while(gateway, client.drives(way, era, json!(steps))).await;
+    let steps = told.steps();
+    assert_eq!(fates::about(steps[0])["reason"], "policy", "{}", steps[0]);
+    fates::check(&steps[1..]);
+    assert_eq!(fates::said(steps[1]), format!("Echo: approve by {client:?}"));
+    fates::check_outcomes(gateway).await;
+}
+
 fn eras(client: Client) -> &'static [&'static str] {
     if client == Client::TypeScript1 { &["legacy"] } else { &["legacy", "auto"] }
 }
@@ -70,7 +90,7 @@ fn eras(client: Client) -> &'static [&'static str] {
 /// In front of the server over stdio, clients over HTTP.
 #[tokio::test]
 async fn stdio_server_over_http() {
-    let home = Home::new(POLICY, json!({ "everything": { "command": peers::everything(), "new_tools": "accept" } }));
+    let home = home(json!({ "command": peers::everything() }));
     let gateway = home.serve();
     for client in CLIENTS {
         for era in eras(client) {
@@ -84,19 +104,23 @@ async fn stdio_server_over_http() {
 async fn http_server_over_http() {
     let server = peers::Listening::start(peers::everything_http());
     let url = format!("http://127.0.0.1:{}/mcp", server.port);
-    let home = Home::new(POLICY, json!({ "everything": { "url": url, "new_tools": "accept" } }));
+    let home = home(json!({ "url": url }));
     let gateway = home.serve();
     for client in CLIENTS {
-        check(&client.drives(Way::Url(gateway.url("everything")), "legacy", steps()).await);
+        let way = Way::Url(gateway.url("everything"));
+        check(&client.drives(way.clone(), "legacy", steps()).await);
+        decisions(&gateway, client, way, "legacy").await;
     }
 }
 
 /// As a stdio server of any client's.
 #[tokio::test]
 async fn stdio_server_over_wrap() {
-    let home = Home::new(POLICY, json!({ "everything": { "command": peers::everything(), "new_tools": "accept" } }));
+    let home = home(json!({ "command": peers::everything() }));
+    let gateway = home.serve();
     for client in CLIENTS {
-        let command = home.wrap("everything", peers::everything());
-        check(&client.drives(Way::Command(command), "auto", steps()).await);
+        let way = Way::Command(home.wrap("everything", peers::everything()));
+        check(&client.drives(way.clone(), "auto", steps()).await);
+        decisions(&gateway, client, way, "auto").await;
     }
 }

@@ -2,10 +2,10 @@
 //! expired, cancelled; over HTTP and over `wrap`.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::harness::fates::{self, about, decide_while, said};
 use crate::harness::gateway::{Gateway, Home, PORTCULLIS};
 use crate::harness::peers::{self, Client, Said, Way};
 
@@ -23,84 +23,33 @@ fn home() -> Home {
     let files = json!({
         "command": peers::filesystem(home.root()), "root": home.root(), "catalogue": "filesystem", "new_tools": "accept",
     });
-    home.with("upstreams", json!({ "files": files }))
-        .with("approvals", json!({ "hold_for": "30s", "expires": "2s", "hold_grace": "1s" }))
+    home.with("upstreams", json!({ "files": files })).with("approvals", fates::approvals())
 }
 
-/// One call of each fate; the name of the file says what the approver does.
+/// Allowed, denied, and one of each fate; the name of the file says which.
 fn steps(home: &Home) -> Value {
-    let write = |name: &str| json!({ "path": home.path(name), "content": name });
-    json!([
-        { "do": "call", "tool": "read_text_file", "arguments": { "path": home.path("docs/a.md") } },
-        { "do": "call", "tool": "read_text_file", "arguments": { "path": home.path("docs/../secrets/key.pem") } },
-        { "do": "call", "tool": "write_file", "arguments": write("approve.md") },
-        { "do": "call", "tool": "write_file", "arguments": write("reject.md") },
-        { "do": "call", "tool": "write_file", "arguments": write("expire.md") },
-        { "do": "call", "tool": "write_file", "arguments": write("cancel.md"), "cancel_after_ms": 800 },
-    ])
+    let mut steps = vec![
+        json!({ "do": "call", "tool": "read_text_file", "arguments": { "path": home.path("docs/a.md") } }),
+        json!({ "do": "call", "tool": "read_text_file", "arguments": { "path": home.path("docs/../secrets/key.pem") } }),
+    ];
+    steps
+        .extend(fates::calls("write_file", |fate| json!({ "path": home.path(&format!("{fate}.md")), "content": "x" })));
+    json!(steps)
 }
 
-/// Decides what comes to wait, by the name of the file, until the client is done.
-async fn decide_while<T>(gateway: &Gateway, client: impl Future<Output = T>) -> T {
-    let decide = async {
-        loop {
-            for approval in gateway.waiting().await {
-                let path = approval["call"]["arguments"]["path"].as_str().unwrap_or_default().to_owned();
-                let answer = match path.rsplit('/').next() {
-                    Some("approve.md") => gateway.approve(&approval).await,
-                    Some("reject.md") => gateway.reject(&approval, "write it to docs instead").await,
-                    _ => continue,
-                };
-                // A decision on another pass may have come first; anything else is wrong.
-                assert!(matches!(answer.0, 200 | 409 | 410), "{answer:?}");
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::select! {
-        done = client => done,
-        () = decide => unreachable!("it decides for ever"),
-    }
-}
-
-fn about(step: &Value) -> &Value {
-    &step["result"]["_meta"]["dev.portcullis/call"]
-}
-
-fn said(step: &Value) -> &str {
-    step["result"]["content"][0]["text"].as_str().unwrap_or_default()
-}
-
-async fn check(home: &Home, gateway: &Gateway, said_by_client: &Said) {
-    let steps = said_by_client.steps();
-    let [allowed, denied, approved, rejected, expired, cancelled] = steps[..] else {
-        panic!("six steps: {said_by_client:?}")
-    };
+async fn check(home: &Home, gateway: &Gateway, client: &Said) {
+    let steps = client.steps();
+    let (allowed, denied) = (steps[0], steps[1]);
     assert_eq!(said(allowed), "hello from a\n", "{allowed}");
     assert_eq!(denied["result"]["isError"], true, "{denied}");
     assert_eq!(about(denied)["reason"], "guardrail", "{denied}");
     assert!(!denied.to_string().contains("the key"), "{denied}");
-    assert_ne!(approved["result"]["isError"], true, "{approved}");
-    assert_eq!(std::fs::read_to_string(home.path("approve.md")).expect("written"), "approve.md");
-    assert_eq!(rejected["result"]["isError"], true, "{rejected}");
-    assert_eq!(about(rejected)["reason"], "approver", "{rejected}");
-    assert!(said(rejected).contains("write it to docs instead"), "{rejected}");
-    assert_eq!(about(expired)["reason"], "expired", "{expired}");
-    assert_eq!(cancelled["result"]["cancelled"], true, "{cancelled}");
+    fates::check(&steps[2..]);
+    assert_eq!(std::fs::read_to_string(home.path("approve.md")).expect("written"), "x");
     for never in ["reject.md", "expire.md", "cancel.md"] {
         assert!(!Path::new(&home.path(never)).exists(), "{never} was written");
     }
-    let calls = gateway.get("calls?limit=50").await;
-    let outcome = |file: &str| -> Value {
-        let ends = |call: &&Value| call["arguments"]["path"].as_str().is_some_and(|path| path.ends_with(file));
-        calls["items"].as_array().expect("calls").iter().find(ends).unwrap_or_else(|| panic!("{file}: {calls}"))["outcome"]
-            .clone()
-    };
-    assert_eq!(outcome("approve.md"), "completed");
-    assert_eq!(outcome("reject.md"), "rejected");
-    assert_eq!(outcome("expire.md"), "rejected");
-    assert_eq!(outcome("cancel.md"), "cancelled");
-    assert!(gateway.waiting().await.is_empty());
+    fates::check_outcomes(gateway).await;
     // Refused and stopped calls are not failed ones; the whole story is in the log, unbroken.
     let metrics = gateway.metrics().await;
     assert!(!metrics.contains("outcome=\"failed\""), "{metrics}");
@@ -113,16 +62,16 @@ async fn over_http(client: Client, era: &'static str) {
     let home = home();
     let gateway = home.serve();
     let way = Way::Url(gateway.url("files"));
-    let said = decide_while(&gateway, client.drives(way, era, steps(&home))).await;
-    check(&home, &gateway, &said).await;
+    let told = decide_while(&gateway, client.drives(way, era, steps(&home))).await;
+    check(&home, &gateway, &told).await;
 }
 
 /// The stdio process and `serve` share the state folder; the decisions come through `serve`.
 async fn over_wrap(client: Client, era: &'static str) {
     let home = home();
     let gateway = home.serve();
-    let said = decide_while(&gateway, client.drives(wrapped(&home), era, steps(&home))).await;
-    check(&home, &gateway, &said).await;
+    let told = decide_while(&gateway, client.drives(wrapped(&home), era, steps(&home))).await;
+    check(&home, &gateway, &told).await;
 }
 
 fn wrapped(home: &Home) -> Way {
@@ -169,7 +118,7 @@ async fn inspector(wrap: bool) {
     let gateway = home.serve();
     let way = if wrap { wrapped(&home) } else { Way::Url(gateway.url("files")) };
     let call = async |tool: &'static str, file: &str| {
-        let (way, at, arguments) = (way.clone(), home.base(), json!({ "path": home.path(file), "content": file }));
+        let (way, at, arguments) = (way.clone(), home.base(), json!({ "path": home.path(file), "content": "x" }));
         let arguments = if tool == "write_file" { arguments } else { json!({ "path": arguments["path"] }) };
         let client = tokio::task::spawn_blocking(move || peers::inspect(&way, "legacy", &at, tool, &arguments));
         decide_while(&gateway, client).await.expect("the inspector")
@@ -181,7 +130,7 @@ async fn inspector(wrap: bool) {
     assert_eq!((code, &about(&denied)["reason"]), (5, &json!("guardrail")), "{denied}");
     let (code, approved) = call("write_file", "approve.md").await;
     assert_eq!(code, 0, "{approved}");
-    assert_eq!(std::fs::read_to_string(home.path("approve.md")).expect("written"), "approve.md");
+    assert_eq!(std::fs::read_to_string(home.path("approve.md")).expect("written"), "x");
     let (code, rejected) = call("write_file", "reject.md").await;
     assert_eq!((code, &about(&rejected)["reason"]), (5, &json!("approver")), "{rejected}");
     let (code, expired) = call("write_file", "expire.md").await;

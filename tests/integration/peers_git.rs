@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::harness::fates::{self, about, decide_while, said};
 use crate::harness::gateway::{Gateway, Home};
 use crate::harness::peers::{self, CLIENTS, Client, Way};
 
@@ -25,45 +26,39 @@ fn home() -> Home {
                   && echo one > a.txt && git add . && git commit -qm first && echo two >> a.txt";
     std::fs::create_dir(&repo).expect("a folder");
     assert!(Command::new("bash").args(["-ec", script]).current_dir(&repo).status().expect("git").success());
-    home.with("upstreams", json!({ "git": git })).with("approvals", json!({ "hold_for": "30s", "expires": "60s" }))
+    home.with("upstreams", json!({ "git": git })).with("approvals", fates::approvals())
 }
 
-fn steps(repo: &str, branch: &str) -> Value {
-    json!([
-        { "do": "list" },
-        { "do": "call", "tool": "git_status", "arguments": { "repo_path": repo } },
-        { "do": "call", "tool": "git_reset", "arguments": { "repo_path": repo } },
-        { "do": "call", "tool": "git_status", "arguments": { "repo_path": format!("{repo}/../secrets") } },
-        { "do": "call", "tool": "git_create_branch", "arguments": { "repo_path": repo, "branch_name": branch } },
-    ])
+/// Allowed, denied by a rule and by a guardrail, and one of each fate; the branch's name says which.
+fn steps(repo: &str, round: &str) -> Value {
+    let mut steps = vec![
+        json!({ "do": "list" }),
+        json!({ "do": "call", "tool": "git_status", "arguments": { "repo_path": repo } }),
+        json!({ "do": "call", "tool": "git_reset", "arguments": { "repo_path": repo } }),
+        json!({ "do": "call", "tool": "git_status", "arguments": { "repo_path": format!("{repo}/../secrets") } }),
+    ];
+    let branch = |fate: &str| json!({ "repo_path": repo, "branch_name": format!("{fate}-{round}") });
+    steps.extend(fates::calls("git_create_branch", branch));
+    json!(steps)
 }
 
 async fn drive(client: Client, way: Way, era: &'static str, gateway: &Gateway, repo: &str) {
-    let branch = format!("{client:?}-{era}");
-    let decide = async {
-        let held = gateway.held(1).await;
-        let (status, answer) = gateway.approve(&held[0]).await;
-        assert_eq!(status, 200, "{answer}");
-        std::future::pending::<()>().await;
-    };
-    let said = tokio::select! {
-        said = client.drives(way, era, steps(repo, &branch)) => said,
-        () = decide => unreachable!("it waits for ever"),
-    };
+    let round = format!("{client:?}-{era}");
+    let told = decide_while(gateway, client.drives(way, era, steps(repo, &round))).await;
     if era == "modern" {
-        assert_eq!(said.version(), "2026-07-28");
+        assert_eq!(told.version(), "2026-07-28");
     }
-    let steps = said.steps();
-    let text = |index: usize| steps[index]["result"]["content"][0]["text"].as_str().unwrap_or_default();
-    let about = |index: usize| &steps[index]["result"]["_meta"]["dev.portcullis/call"];
+    let steps = told.steps();
     assert!(steps[0]["result"]["tools"].as_array().expect("tools").len() >= 10, "{}", steps[0]);
-    assert!(text(1).contains("a.txt"), "{}", steps[1]);
-    assert_eq!(about(2)["reason"], "policy", "{}", steps[2]);
-    assert!(text(2).contains("History is not ours to drop"), "{}", steps[2]);
-    assert_eq!(about(3)["reason"], "guardrail", "{}", steps[3]);
-    assert_ne!(steps[4]["result"]["isError"], true, "{}", steps[4]);
-    let list = Command::new("git").args(["branch", "--list", &branch]).current_dir(repo).output().expect("git");
-    assert!(String::from_utf8_lossy(&list.stdout).contains(&branch), "no branch was made: {}", steps[4]);
+    assert!(said(steps[1]).contains("a.txt"), "{}", steps[1]);
+    assert_eq!(about(steps[2])["reason"], "policy", "{}", steps[2]);
+    assert!(said(steps[2]).contains("History is not ours to drop"), "{}", steps[2]);
+    assert_eq!(about(steps[3])["reason"], "guardrail", "{}", steps[3]);
+    fates::check(&steps[4..]);
+    fates::check_outcomes(gateway).await;
+    let list = Command::new("git").args(["branch", "--list", &format!("*-{round}")]).current_dir(repo).output();
+    let made = String::from_utf8(list.expect("git").stdout).expect("UTF-8");
+    assert_eq!(made.trim(), format!("approve-{round}"), "only what was approved is there");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod browser;
+pub mod fates;
 pub mod gateway;
 pub mod http;
 pub mod peers;
