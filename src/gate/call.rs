@@ -133,7 +133,7 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
             tracing::warn!(upstream = session.executor.id(), method = message.method(), %error, "the upstream failed");
             client.answer(reply::upstream_fault(&client.id, session.executor.id(), &error)).await;
         }
-        Ended::Stopped(_) => {}
+        Ended::Stopped(_) | Ended::Unsent(_) => {}
     }
 }
 

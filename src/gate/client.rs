@@ -1,11 +1,20 @@
 //! The client of one request: what it is told, and when it stops waiting.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
 use super::session::{Reply, ToClient};
 use crate::message::compose;
+
+/// What a cancel by a closed stream is called.
+pub const CLOSED: &str = "the client closed its stream";
+
+/// How long a client may leave what it is told unread before the rest of it is dropped.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The client of one request, as the pipeline sees it.
 pub struct Client {
@@ -64,9 +73,16 @@ impl Client {
         self.cancelled.borrow().is_some()
     }
 
-    /// Tells it something; a client that is gone hears nothing.
-    pub async fn tell(&self, what: ToClient) {
-        let _ = self.tx.send(what).await;
+    /// Tells it something; whether there was room for it in time. A client that is gone hears nothing, and one that
+    /// keeps its stream open without reading it must not keep a call from its end.
+    pub async fn tell(&self, what: ToClient) -> bool {
+        timeout(PATIENCE, self.tx.send(what)).await.is_ok_and(|told| told.is_ok())
+    }
+
+    /// Whether it wants no more of its request: it cancelled, or is gone where `gone` says that this is the same.
+    pub fn has_left(&self, gone: bool) -> Option<String> {
+        let cancelled = self.cancelled.borrow().clone();
+        cancelled.or_else(|| (gone && !self.absent && self.tx.is_closed()).then(|| CLOSED.to_owned()))
     }
 
     /// The answer, if it is still there; a client that cancelled is owed none.

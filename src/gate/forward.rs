@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Permit;
 use super::call::Call;
-use super::client::Client;
+use super::client::{CLOSED, Client};
 use super::link::{Era, Fault, UpstreamError};
 use super::reply::{self, Retry};
 use super::route::{Forwarded, interim_channel};
@@ -22,6 +22,8 @@ pub enum Ended {
     Broke(UpstreamError),
     /// The client or an operator stopped it, or the client is gone where that means the same.
     Stopped(String),
+    /// The client stopped it before anything was sent.
+    Unsent(String),
 }
 
 /// Writes how a forwarded call ended into its record; a fault of the upstream's goes to the log.
@@ -54,6 +56,10 @@ pub fn settle(record: &mut CallRecord, ended: &Ended) {
             record.detail = Some(why.clone());
             record.may_have_run = true;
         }
+        Ended::Unsent(why) => {
+            record.state = CallState::Cancelled;
+            record.detail = Some(why.clone());
+        }
     }
 }
 
@@ -61,7 +67,7 @@ pub fn settle(record: &mut CallRecord, ended: &Ended) {
 pub fn answer(call: &Call, ended: &Ended, id: &str) -> Reply {
     match ended {
         Ended::Answered(answer) => to_client(answer, id),
-        Ended::Broke(_) | Ended::Stopped(_) => {
+        Ended::Broke(_) | Ended::Stopped(_) | Ended::Unsent(_) => {
             let (text, retry) = reply::ended_text(&call.record);
             let retry = if call.record.may_have_run { Retry::Never } else { retry };
             reply::refusal(call.session.era, id, &call.record, &text, retry)
@@ -93,6 +99,9 @@ pub async fn forward(
         Ok(route) => route,
         Err(error) => return Ended::Broke(error),
     };
+    if let Some(why) = client.has_left(cancels_when_gone(session)) {
+        return Ended::Unsent(why);
+    }
     let sent = route.request(permit, message, edits.clone(), headers.clone(), Some(interim.clone())).await;
     let (mut route, mut flight) = match sent {
         Ok(flight) => (route, flight),
@@ -100,14 +109,14 @@ pub async fn forward(
     };
     let deadline = tokio::time::sleep(within.min(Duration::from_secs(365 * 86_400)));
     tokio::pin!(deadline, stopped);
-    let mut again = true;
+    let (mut again, mut reads) = (true, true);
     let why = loop {
         tokio::select! {
             // Stops come first: an upstream that floods its client must not keep itself from being stopped.
             biased;
             reason = client.cancel() => break reason,
             reason = &mut stopped => break reason,
-            () = client.gone(), if cancels_when_gone(session) => break "the client closed its stream".to_owned(),
+            () = client.gone(), if cancels_when_gone(session) => break CLOSED.to_owned(),
             () = &mut deadline => {
                 route.stop(flight.id, "timed out").await;
                 return Ended::Broke(UpstreamError {
@@ -116,11 +125,12 @@ pub async fn forward(
                     may_have_run: true,
                 });
             }
-            Some(bytes) = before.recv() => client.tell(ToClient::Message(bytes)).await,
+            // What is not read is still taken: the others on this link come after it.
+            Some(bytes) = before.recv() => reads = reads && client.tell(ToClient::Message(bytes)).await,
             answer = &mut flight.answer => match answer {
                 Ok(Ok(answer)) => {
-                    while let Ok(bytes) = before.try_recv() {
-                        client.tell(ToClient::Message(bytes)).await;
+                    while reads && let Ok(bytes) = before.try_recv() {
+                        reads = client.tell(ToClient::Message(bytes)).await;
                     }
                     return Ended::Answered(answer);
                 }
