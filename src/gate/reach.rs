@@ -28,13 +28,14 @@ impl Session {
             return Ok(route);
         }
         let route = self.open(self.resume()).await?;
-        self.route.store(Some(Arc::clone(&route)));
         if let Some(handshake) = &self.handshake
             && handshake.version.get().is_some()
             && route.upstream_session().is_none()
         {
-            self.shake_hands_again(&route, handshake).await.inspect_err(|_| self.route.store(None))?;
+            self.shake_hands_again(&route, handshake).await?;
         }
+        // Not before the handshake: nothing may overtake it.
+        self.route.store(Some(Arc::clone(&route)));
         Ok(route)
     }
 

@@ -42,15 +42,16 @@ pub struct Flight {
 pub trait Unrouted: Send + Sync + 'static {
     /// A notification, or a request of the server. `related` is the exchange it came with, if that is known and open.
     fn unrouted(&self, message: Message, related: Option<mpsc::Sender<Bytes>>) -> impl Future<Output = ()> + Send;
-    /// The link is dead.
-    fn closed(&self, error: &UpstreamError);
+    /// This link is dead.
+    fn closed(&self, route: &Arc<Route>, error: &UpstreamError);
 }
 
 impl Route {
-    /// Starts sorting what comes in on `inbound`; ends when the link or `owner` does.
+    /// Starts sorting what comes in on `inbound`; ends when the link or `owner` does. Whoever lets go of a route lets go
+    /// of its link.
     pub fn start<O: Unrouted>(link: Arc<dyn Link>, inbound: mpsc::Receiver<Inbound>, owner: Weak<O>) -> Arc<Self> {
         let route = Arc::new(Self { link, next: AtomicU64::new(1), waiting: DashMap::new() });
-        tokio::spawn(sort(Arc::clone(&route), inbound, owner));
+        tokio::spawn(sort(Arc::downgrade(&route), inbound, owner));
         route
     }
 
@@ -198,9 +199,9 @@ impl Forwarded {
     }
 }
 
-async fn sort<O: Unrouted>(route: Arc<Route>, mut inbound: mpsc::Receiver<Inbound>, owner: Weak<O>) {
+async fn sort<O: Unrouted>(route: Weak<Route>, mut inbound: mpsc::Receiver<Inbound>, owner: Weak<O>) {
     while let Some(event) = inbound.recv().await {
-        let Some(owner) = owner.upgrade() else { break };
+        let (Some(route), Some(owner)) = (route.upgrade(), owner.upgrade()) else { break };
         match event {
             Inbound::Message { message, related } => match message.kind() {
                 Kind::Response => answer(&route, message),
@@ -208,15 +209,16 @@ async fn sort<O: Unrouted>(route: Arc<Route>, mut inbound: mpsc::Receiver<Inboun
             },
             Inbound::Failed { id, error } => route.fail(id, error),
             Inbound::Closed(error) => {
-                owner.closed(&error);
+                owner.closed(&route, &error);
                 close(&route, &error);
                 return;
             }
         }
     }
     let error = UpstreamError { fault: Fault::Died, what: "the connection ended".to_owned(), may_have_run: true };
+    let Some(route) = route.upgrade() else { return };
     if let Some(owner) = owner.upgrade() {
-        owner.closed(&error);
+        owner.closed(&route, &error);
     }
     close(&route, &error);
 }

@@ -69,6 +69,7 @@ struct Active {
 struct Outlet {
     reader: Option<mpsc::Sender<Bytes>>,
     unread: VecDeque<Bytes>,
+    dropped: u64,
 }
 
 /// What a listener is to tell the client about one request. Dropping it means that the client is gone: a cancel or a
@@ -221,10 +222,11 @@ impl Session {
     /// The client ended it (DELETE), or its process is gone.
     pub async fn end(self: &Arc<Self>) {
         if let Some(key) = &self.key {
-            self.gate.sessions.remove(key);
+            // The store first: whoever looks between the two must not bring it back.
             if let Err(error) = self.gate.store.end_session(key).await {
                 tracing::warn!(%error, "an ended session could not be removed from the store");
             }
+            self.gate.sessions.remove(key);
         }
         self.park().await;
     }
@@ -281,9 +283,17 @@ impl Session {
         };
         if outlet.unread.len() >= UNREAD {
             outlet.unread.pop_front();
-            tracing::warn!(upstream = self.executor.id(), "a message that no client read was dropped");
+            self.dropped(&mut outlet, "messages that no client reads are dropped");
         }
         outlet.unread.push_back(bytes);
+    }
+
+    /// Says so the first time, and then ever more rarely: what an upstream sends must not fill the log.
+    fn dropped(&self, outlet: &mut Outlet, what: &str) {
+        outlet.dropped += 1;
+        if outlet.dropped.is_power_of_two() {
+            tracing::warn!(upstream = self.executor.id(), dropped = outlet.dropped, "{what}");
+        }
     }
 }
 
@@ -305,11 +315,8 @@ impl Unrouted for Session {
             }
             _ => match message.id() {
                 Some(_) if self.asked.len() >= ASKED => {
-                    tracing::warn!(
-                        upstream = self.executor.id(),
-                        "it asks more than its client answers; a request was dropped"
-                    );
-                    return;
+                    return self
+                        .dropped(&mut self.outlet(), "it asks more than its client answers; requests are dropped");
                 }
                 Some(raw) => {
                     let ours = self.sequence.fetch_add(1, Ordering::Relaxed);
@@ -329,9 +336,13 @@ impl Unrouted for Session {
         }
     }
 
-    fn closed(&self, error: &UpstreamError) {
+    fn closed(&self, route: &Arc<Route>, error: &UpstreamError) {
+        // One that was let go of before is not the one in use.
+        let used = self.route.compare_and_swap(&Some(Arc::clone(route)), None);
+        if !used.as_ref().is_some_and(|used| Arc::ptr_eq(used, route)) {
+            return;
+        }
         tracing::warn!(upstream = self.executor.id(), %error, "the link to the upstream ended");
         self.gate.metrics.upstream_up(self.executor.id(), false);
-        self.route.store(None);
     }
 }
