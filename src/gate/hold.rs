@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::call::{self, Call};
-use super::client::{Client, progress};
+use super::client::{CLOSED, Client, progress};
 use super::forward::cancels_when_gone;
 use super::judged::Judged;
 use super::release::{self, Released};
@@ -70,6 +70,7 @@ async fn unavailable(mut call: Call, client: Client, error: &StoreError) {
 /// One client's wait for one held call, until it is answered or gone.
 async fn wait(mut call: Call, held: Held, client: Client, hold_for: Duration) {
     let gate = Arc::clone(&call.session.gate);
+    let _in_hand = Arc::clone(&gate.in_hand);
     let id = held.call().id.clone();
     let mut changes = gate.store.watch(&id);
     let mut held = Arc::new(held);
@@ -84,7 +85,7 @@ async fn wait(mut call: Call, held: Held, client: Client, hold_for: Duration) {
         if call.record.state.outcome().is_some() {
             return deliver(&call, &held, &client).await;
         }
-        if held.approval.state == ApprovalState::Approved {
+        if held.approval.state == ApprovalState::Approved && !gate.is_draining() {
             match release::release(&mut call, &held, &client).await {
                 Released::Ended => return,
                 Released::Changed(now) => {
@@ -106,6 +107,8 @@ async fn wait(mut call: Call, held: Held, client: Client, hold_for: Duration) {
             reason = client.cancel() => Event::Cancel { detail: Some(reason) },
             () = client.gone() => gone(&call),
             () = &mut hand_off => Event::Detach { handed_off: true },
+            // What is held outlives the gateway: its client comes back.
+            () = gate.drained() => Event::Detach { handed_off: true },
             _ = still.tick() => {
                 told += 1;
                 if let Some(token) = &client.token {
@@ -133,7 +136,7 @@ async fn wait(mut call: Call, held: Held, client: Client, hold_for: Duration) {
 /// What a closed stream means for a call that waits.
 fn gone(call: &Call) -> Event {
     if cancels_when_gone(&call.session) {
-        Event::Cancel { detail: Some("the client closed its stream".to_owned()) }
+        Event::Cancel { detail: Some(CLOSED.to_owned()) }
     } else {
         Event::Detach { handed_off: false }
     }

@@ -30,12 +30,11 @@ pub use session::{Exchange, Reply, Session, ToClient};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::audit::Audit;
 use crate::clock::{Clock, Timestamp};
@@ -67,10 +66,12 @@ pub struct Gate {
     clock: Clock,
     recent: recent::Recent,
     held: held::Mirror,
-    running: DashMap<String, tokio::sync::watch::Sender<Option<String>>>,
+    running: DashMap<String, watch::Sender<Option<String>>>,
     events: broadcast::Sender<GateEvent>,
     store_fault: Mutex<Option<String>>,
-    draining: AtomicBool,
+    draining: watch::Sender<bool>,
+    /// Held calls that a client of this process waits for, or that it runs.
+    in_hand: Arc<()>,
 }
 
 /// How long a legacy session lives.
@@ -232,7 +233,8 @@ impl Gate {
             running: DashMap::new(),
             events,
             store_fault: Mutex::default(),
-            draining: AtomicBool::new(false),
+            draining: watch::Sender::new(false),
+            in_hand: Arc::default(),
         });
         unattended::watch(&gate).await?;
         Ok(gate)
@@ -259,17 +261,24 @@ impl Gate {
 
     /// Takes no more calls; what is held stays in the store.
     pub fn drain(&self) {
-        self.draining.store(true, Ordering::Release);
+        self.draining.send_replace(true);
     }
 
     /// Whether no more calls are taken.
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Acquire)
+        *self.draining.borrow()
     }
 
-    /// How many calls run now.
+    /// When no more calls are taken.
+    async fn drained(&self) {
+        let mut draining = self.draining.subscribe();
+        // The sender lives as long as this.
+        let _ = draining.wait_for(|draining| *draining).await;
+    }
+
+    /// How many calls run now, or have a client that waits for them.
     pub fn running(&self) -> usize {
-        self.running.len()
+        self.running.len() + Arc::strong_count(&self.in_hand) - 1
     }
 
     /// Ends the links to all upstreams.

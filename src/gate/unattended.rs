@@ -94,9 +94,10 @@ fn consider(gate: &Arc<Gate>, held: &Arc<Held>) {
         && held.terms.run_always
         && held.approval.client.state == ClientState::Gone
         && gate.executors.contains_key(&held.call().upstream);
-    if due {
+    if due && !gate.is_draining() {
         let (gate, held) = (Arc::clone(gate), Arc::clone(held));
         tokio::spawn(async move {
+            let _in_hand = Arc::clone(&gate.in_hand);
             match again(&gate, &held).await {
                 Ok(mut call) => {
                     // Whoever is second finds it claimed.

@@ -15,3 +15,4 @@ mod peers_files;
 mod peers_git;
 mod quickstart;
 mod readme;
+mod shutdown;

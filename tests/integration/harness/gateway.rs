@@ -174,6 +174,21 @@ impl Gateway {
         self.child.wait().expect("it ended");
     }
 
+    /// Ends it as an operator would: SIGTERM; waits until it is gone.
+    pub fn terminate(mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        self.child.wait().expect("it ended");
+    }
+
+    /// The processes that it started.
+    pub fn children(&self) -> usize {
+        let of_us = |stat: String| stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok();
+        let all = fs::read_dir("/proc").expect("processes").flatten();
+        let parents = all.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok().and_then(of_us));
+        parents.filter(|parent: &u32| *parent == self.child.id()).count()
+    }
+
     /// An admin request with the approver's token; status and JSON body.
     pub async fn api(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
         let bearer = format!("Bearer {}", self.token);
