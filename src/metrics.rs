@@ -15,7 +15,7 @@ use crate::record::{Decision, Outcome, Rejection, Verdict};
 const APART: usize = 2_000;
 
 /// The label value for what is not counted apart.
-const OTHER: &str = "other";
+pub const OTHER: &str = "other";
 
 /// Seconds a judgement takes: microseconds, unless it walks a folder.
 const JUDGING: &[f64] = &[0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1];

@@ -10,7 +10,7 @@ use crate::approval::{Event, Held};
 use crate::config::{self, Role};
 use crate::diagnostic::Diagnostic;
 use crate::identity::Directory;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 use crate::record::{ApprovalState, CallRecord, CallState, Decision, Vote};
 use crate::store::{Filter, Store, StoreError};
 
@@ -286,7 +286,12 @@ impl Gate {
     }
 
     fn count(&self, record: &CallRecord) {
-        let tool = record.tool.as_deref().unwrap_or(&record.method);
+        let tool = match (record.tool.as_deref(), record.method.as_str()) {
+            (Some(tool), _) => tool,
+            (None, method @ ("resources/read" | "resources/subscribe")) => method,
+            // A method is the client's own word.
+            _ => metrics::OTHER,
+        };
         if let Some(outcome) = record.state.outcome() {
             self.metrics.call_ended(&record.upstream, tool, &record.group, outcome);
         }

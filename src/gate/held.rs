@@ -3,13 +3,14 @@
 use dashmap::{DashMap, DashSet};
 
 use crate::approval::Held;
+use crate::clock::Timestamp;
 use crate::record::ApprovalState;
 
 /// Kept up from the store's changes, this process' and others'.
 #[derive(Default)]
 pub struct Mirror {
-    /// Attach key → the held calls that an identical call may pick up.
-    attachable: DashMap<String, Vec<String>>,
+    /// Attach key → the held calls that an identical call may pick up, each with until when.
+    attachable: DashMap<String, Vec<(String, Timestamp)>>,
     waiting: DashSet<String>,
 }
 
@@ -34,23 +35,53 @@ impl Mirror {
         } else {
             self.waiting.remove(&call.id);
         }
-        let over = call.outcome.is_some() && held.kept.is_none() && held.delivered;
-        if over {
-            if let Some(mut ids) = self.attachable.get_mut(key) {
-                ids.retain(|id| *id != call.id);
-            }
-            self.attachable.remove_if(key, |_, ids| ids.is_empty());
-        } else {
-            let mut ids = self.attachable.entry(key.clone()).or_default();
-            if !ids.contains(&call.id) {
-                ids.push(call.id.clone());
-            }
-        }
+        let mut ids = self.attachable.entry(key.clone()).or_default();
+        ids.retain(|(id, _)| *id != call.id);
+        ids.extend(held.attachable_until().map(|until| (call.id.clone(), until)));
+        drop(ids);
+        self.attachable.remove_if(key, |_, ids| ids.is_empty());
+    }
+
+    /// Forgets what nobody came back for in time.
+    pub fn tidy(&self, now: Timestamp) {
+        self.attachable.retain(|_, ids| {
+            ids.retain(|(_, until)| *until > now);
+            !ids.is_empty()
+        });
     }
 
     /// Forgets everything, to be told anew.
     pub fn clear(&self) {
         self.attachable.clear();
         self.waiting.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use crate::approval::Event;
+    use crate::record::Rejection;
+
+    #[test]
+    fn what_nobody_comes_back_for_is_forgotten() {
+        let mirror = Mirror::default();
+        let mut held = crate::approval::tests::held("call_1");
+        let (key, now) = (held.call().attach_key.clone().unwrap(), held.call().created_at);
+        mirror.changed(&held);
+        mirror.tidy(now);
+        assert!(mirror.knows(&key) && mirror.waiting() == 1);
+        held.apply(Event::Refuse { reason: Rejection::Stale, detail: None }, now).unwrap();
+        mirror.changed(&held);
+        mirror.tidy(now);
+        assert!(mirror.knows(&key) && mirror.waiting() == 0, "its end is still to be told");
+        mirror.tidy(now.after(held.result_ttl()));
+        assert!(!mirror.knows(&key));
+        let mut held = crate::approval::tests::held("call_2");
+        mirror.changed(&held);
+        held.apply(Event::Cancel { detail: None }, now).unwrap();
+        mirror.changed(&held);
+        assert!(!mirror.knows(&key));
     }
 }

@@ -4,19 +4,27 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dashmap::DashMap;
+use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::{CallFilter, GateEvent};
 use crate::record::CallRecord;
 
-/// How many ended calls are remembered.
-const KEPT: usize = 1_000;
+/// How many calls are remembered, and how many bytes of arguments in all: an agent decides how large a call is.
+const KEPT: (usize, usize) = (1_000, 64 << 20);
 
 /// The newest calls of this process that policy allowed or denied outright.
 pub struct Recent {
     calls: DashMap<String, Arc<CallRecord>>,
-    order: Mutex<VecDeque<String>>,
+    order: Mutex<Order>,
     events: broadcast::Sender<GateEvent>,
+}
+
+/// The remembered calls, oldest first, each with what it takes.
+#[derive(Default)]
+struct Order {
+    ids: VecDeque<(String, usize)>,
+    bytes: usize,
 }
 
 impl Recent {
@@ -30,19 +38,30 @@ impl Recent {
         let record = Arc::new(record);
         if self.calls.insert(record.id.clone(), Arc::clone(&record)).is_none() {
             let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-            order.push_back(record.id.clone());
-            if order.len() > KEPT {
-                // A call that still runs goes to the end instead: an operator must be able to find it.
-                if let Some(oldest) = order.pop_front() {
-                    match self.calls.get(&oldest).map(|r| r.outcome.is_none()) {
-                        Some(true) => order.push_back(oldest),
-                        _ => drop(self.calls.remove(&oldest)),
-                    }
-                }
-            }
+            let bytes = bytes_of(&record.arguments);
+            order.ids.push_back((record.id.clone(), bytes));
+            order.bytes += bytes;
+            self.forget(&mut order);
         }
         // Nobody listening is no fault.
         let _ = self.events.send(GateEvent::Call(record));
+    }
+
+    /// Forgets the oldest while there are too many.
+    fn forget(&self, order: &mut Order) {
+        for _ in 0..order.ids.len() {
+            if order.ids.len() <= KEPT.0 && order.bytes <= KEPT.1 {
+                return;
+            }
+            let Some((oldest, bytes)) = order.ids.pop_front() else { return };
+            // A call that still runs goes to the end instead: an operator must be able to find it.
+            if self.calls.get(&oldest).is_some_and(|record| record.outcome.is_none()) {
+                order.ids.push_back((oldest, bytes));
+            } else {
+                order.bytes -= bytes;
+                self.calls.remove(&oldest);
+            }
+        }
     }
 
     /// One call.
@@ -68,4 +87,48 @@ pub fn fits(filter: &CallFilter, record: &CallRecord) -> bool {
         && is(&filter.upstream, &record.upstream)
         && filter.since.is_none_or(|since| record.created_at >= since)
         && filter.groups.as_ref().is_none_or(|groups| groups.iter().any(|g| g == "*" || *g == record.group))
+}
+
+/// About what a value takes in memory.
+fn bytes_of(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => text.len(),
+            Value::Array(elements) => elements.iter().map(bytes_of).sum(),
+            Value::Object(members) => members.iter().map(|(key, value)| 2 * key.len() + bytes_of(value)).sum(),
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use crate::record::{CallState, Outcome};
+
+    fn call(id: usize, bytes: usize, outcome: Option<Outcome>) -> CallRecord {
+        let mut record = crate::approval::tests::held("1").approval.call;
+        record.id = format!("call_{id}");
+        record.state = outcome.map_or(CallState::Running, |_| CallState::Completed);
+        record.outcome = outcome;
+        record.arguments = serde_json::json!({ "text": "x".repeat(bytes) });
+        record
+    }
+
+    #[test]
+    fn large_calls_are_forgotten_sooner_but_not_while_they_run() {
+        let recent = Recent::new(broadcast::channel(4).0);
+        recent.put(call(0, 1 << 20, None));
+        for id in 1..200 {
+            recent.put(call(id, 1 << 20, Some(Outcome::Completed)));
+        }
+        let kept = recent.list(&CallFilter::default());
+        assert!((50..=64).contains(&kept.len()), "{}", kept.len());
+        assert!(recent.get("call_0").is_some() && recent.get("call_199").is_some());
+        assert!(recent.get("call_1").is_none());
+        for id in 200..1_500 {
+            recent.put(call(id, 1, Some(Outcome::Completed)));
+        }
+        assert_eq!(recent.list(&CallFilter::default()).len(), KEPT.0);
+    }
 }

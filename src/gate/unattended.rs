@@ -66,6 +66,7 @@ pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
         loop {
             tokio::time::sleep(CHECK).await;
             checker.park_idle().await;
+            checker.held.tidy(checker.clock.now());
             if let Err(faults) = checker.ready().await {
                 tracing::debug!(?faults, "not ready");
             }
