@@ -28,6 +28,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long open streams may take to end after that.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// How often a process without the inbox looks whether its address is free.
+const TAKE_OVER: Duration = Duration::from_secs(1);
+
 /// How long files must be quiet before they are read again: an editor writes more than once.
 const QUIET: Duration = Duration::from_millis(150);
 
@@ -93,7 +96,7 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
             Err(_) => return Err(failed("the policy could not be loaded".to_owned())),
         }
     };
-    for warning in &loaded.warnings {
+    for warning in loaded.warnings.iter().chain(&policy::strangers(&config, &loaded.policy)) {
         tracing::warn!("{warning}");
     }
     let watched = watched_folders(&config, &loaded.files);
@@ -146,7 +149,8 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
         }
         Err(what) if doors == Doors::Both => return Err(failed(what)),
         // Another process of the same operator serves the inbox; the store is the meeting point.
-        Err(_) => tracing::info!("approvals are decided at http://{admin_address}/, served by another process"),
+        // When that process ends, this one takes its place.
+        Err(_) => drop(gateway.tasks.spawn(take_over(admin_address, Arc::clone(&gate), clock, closed))),
     }
     let (changed, changes) = mpsc::channel(16);
     gateway._watcher = watch_files(&watched, changed.clone());
@@ -181,6 +185,17 @@ impl Gateway {
         // Watching tasks never end by themselves, and a client may keep its stream open.
         if tokio::time::timeout(LAST_WORDS, closed).await.is_err() {
             self.tasks.shutdown().await;
+        }
+    }
+}
+
+/// Serves the inbox as soon as the process that has the address ends.
+async fn take_over(address: SocketAddr, gate: Arc<Gate>, clock: Clock, closed: watch::Receiver<bool>) {
+    loop {
+        tokio::time::sleep(TAKE_OVER).await;
+        if let Ok(listener) = TcpListener::bind(address).await {
+            tracing::info!("approvals are now decided at http://{address}/, served by this process");
+            return report("admin", admin::serve(listener, gate, clock, turned(closed)).await);
         }
     }
 }

@@ -74,7 +74,7 @@ pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) ->
         }
         None if token.starts_with("pc_login_") => {
             return Err(Problem::unauthorized(
-                "this login link was used already or is too old; print a new one, or paste your token",
+                "this login link was used already or is too old; paste your token instead (approver.token in the state folder)",
             ));
         }
         None => {

@@ -56,6 +56,9 @@ pub struct Intent {
     /// The digest of the tool's definition that was shown.
     #[serde(default)]
     pub definition: Option<String>,
+    /// A digest of the places it touches, unredacted.
+    #[serde(default)]
+    pub places: String,
 }
 
 /// What holds for this hold.

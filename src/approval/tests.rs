@@ -48,6 +48,7 @@ pub(crate) fn held(id: &str) -> Held {
             session: Some("ses_1".into()),
             era: "legacy".into(),
             definition: None,
+            places: String::new(),
         },
         terms: Terms { allow_self: AllowSelf::Single, run_always: false, hold_grace_ms: GRACE, result_ttl_ms: TTL },
         attached_at: Some("here".into()),

@@ -14,7 +14,10 @@ use crate::pattern::visible;
 /// Check the audit log.
 #[derive(Subcommand, Debug)]
 pub enum Audit {
-    /// Check that no line of the log was changed, removed or added; exit 1 and FILE:LINE of the first fault if one was
+    /// Check that no line was changed, removed or added within a chain; exit 1 and FILE:LINE of the first fault if one was.
+    ///
+    /// Whoever can write the folder can remove a whole chain, or the last lines of one that no later start has sealed:
+    /// keep a copy elsewhere.
     Verify(Verify),
 }
 

@@ -1,6 +1,6 @@
 //! `portcullis stdio` and `portcullis wrap`: one upstream for one client, over standard input and output.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -38,7 +38,8 @@ pub struct Wrap {
     /// Take the settings of this entry of `upstreams` (its command is replaced).
     #[arg(long = "as", value_name = "ID")]
     entry: Option<String>,
-    /// Where relative paths start and policy paths are anchored [default: the working directory].
+    /// Where relative paths start and policy paths are anchored [default: the working directory]. The server is started
+    /// there; an argument of its command that is this same text is passed on as the absolute path.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// The catalogue entry that says what the tools' arguments are.
@@ -110,13 +111,16 @@ impl Wrap {
             },
             None => config::UpstreamConfig::new("wrapped", Transport::Command(Vec::new()), here.clone()),
         };
-        upstream.transport = Transport::Command(self.command.clone());
-        if let Some(root) = &self.root {
-            let root = here.join(root);
+        let mut command = self.command.clone();
+        if let Some(sent) = &self.root {
+            let root = here.join(sent);
             let root = root.canonicalize().map_err(|error| format!("--root {}: {error}", root.display()))?;
+            let same = command.iter_mut().skip(1).filter(|argument| Path::new(argument) == sent);
+            same.for_each(|argument| *argument = root.display().to_string());
             upstream.cwd.clone_from(&root);
             upstream.root = root;
         }
+        upstream.transport = Transport::Command(command);
         if let Some(name) = &self.catalogue {
             upstream.catalogue = crate::catalog::Catalogue::builtin(name).cloned().ok_or_else(|| {
                 format!(

@@ -73,8 +73,11 @@ async fn tool(
         return Err(invalid("`name` must be a text"));
     };
     let unknown = || {
-        tracing::info!(upstream = session.executor.id(), agent = session.agent.config.name, "call of an unknown tool");
-        invalid(&format!("unknown tool: {}", crate::pattern::visible(name)))
+        let (agent, upstream) = (&session.agent.config.name, session.executor.id());
+        let shown: String = crate::pattern::visible(name).chars().take(128).collect();
+        tracing::info!(upstream, agent, tool = shown, "call of an unknown tool");
+        session.gate.note("call.unknown_tool", &json!({"agent": agent, "upstream": upstream, "tool": shown}));
+        invalid(&format!("unknown tool: {shown}"))
     };
     if !is_tool_name(name) {
         return Err(unknown());
@@ -212,7 +215,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         label: gate.redaction().text(&label),
         arguments: shown,
         redacted,
-        facets: judgement.facets.iter().map(|f| f.record.clone()).collect(),
+        facets: shown::facets(judgement, &gate.redaction()),
         verdict: Some(judgement.verdict),
         decided_by: judgement.decided_by.clone(),
         reasons: judgement.reasons.clone(),

@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use super::link::Era;
 use super::session::{Reply, ToClient};
 use crate::message::compose;
 
@@ -25,23 +26,25 @@ pub struct Client {
     tx: mpsc::Sender<ToClient>,
     cancelled: watch::Receiver<Option<String>>,
     absent: bool,
+    era: Era,
 }
 
 impl Client {
     /// A client that waits on `tx` and may cancel.
     pub fn new(
+        era: Era,
         id: String,
         token: Option<String>,
         tx: mpsc::Sender<ToClient>,
         cancelled: watch::Receiver<Option<String>>,
     ) -> Self {
-        Self { id, token, tx, cancelled, absent: false }
+        Self { id, token, tx, cancelled, absent: false, era }
     }
 
     /// Nobody: for a call that runs although its client is gone.
     pub fn nobody() -> Self {
         let (tx, cancelled) = (mpsc::channel(1).0, watch::channel(None).1);
-        Self { id: "null".to_owned(), token: None, tx, cancelled, absent: true }
+        Self { id: "null".to_owned(), token: None, tx, cancelled, absent: true, era: Era::Legacy }
     }
 
     /// Whether this is [`Client::nobody`].
@@ -91,7 +94,11 @@ impl Client {
     }
 
     /// The answer, as [`Client::answer`]; whether the client was there to take it.
-    pub async fn done(&self, reply: Reply) -> bool {
+    pub async fn done(&self, mut reply: Reply) -> bool {
+        // In a session an error is an answer like any other; a 404 would say that the session is gone.
+        if self.era == Era::Legacy && matches!(reply.status, 400 | 404) {
+            reply.status = 200;
+        }
         !self.has_cancelled() && self.tx.send(ToClient::Done(reply)).await.is_ok()
     }
 }

@@ -11,6 +11,7 @@ use crate::config::{self, Role};
 use crate::diagnostic::Diagnostic;
 use crate::identity::Directory;
 use crate::metrics::{self, Metrics};
+use crate::policy;
 use crate::record::{ApprovalState, CallRecord, CallState, Decision, Vote};
 use crate::store::{Filter, Store, StoreError};
 
@@ -42,7 +43,7 @@ impl Gate {
                 Some(file) => config::load(file)?,
                 None => config::Config::clone(&old),
             };
-            let loaded = crate::policy::load(&config.policy, &own_files)?;
+            let loaded = policy::load(&config.policy, &own_files)?;
             Ok::<_, Vec<Diagnostic>>((config, loaded))
         });
         let result = match loading.await {
@@ -51,6 +52,14 @@ impl Gate {
         };
         match result {
             Ok((config, loaded)) => {
+                if fixed(&config) != fixed(&self.config()) {
+                    tracing::warn!(
+                        "`listen`, `upstreams`, `state_dir` or `audit` changed: restart the gateway for that"
+                    );
+                }
+                for warning in policy::strangers(&config, &loaded.policy) {
+                    tracing::warn!("{warning}");
+                }
                 for warning in &loaded.warnings {
                     tracing::warn!("{warning}");
                 }
@@ -367,6 +376,12 @@ impl Drop for Stoppable<'_> {
     fn drop(&mut self) {
         self.gate.running.remove(&self.id);
     }
+}
+
+/// What a running gateway cannot change.
+fn fixed(config: &config::Config) -> String {
+    let listeners = (&config.mcp, &config.admin, &config.public_url);
+    format!("{:?}", (listeners, &config.upstreams, &config.state_dir, &config.audit))
 }
 
 fn rejection(word: &str) -> Option<crate::record::Rejection> {

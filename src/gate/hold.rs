@@ -13,6 +13,7 @@ use super::judged::Judged;
 use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, ToClient};
+use super::shown;
 use super::unattended::era_word;
 use crate::approval::{Event, Held, Intent, Terms};
 use crate::config::ApprovalsConfig;
@@ -214,6 +215,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
             session: call.session.key().map(str::to_owned),
             era: era_word(call.session.era).to_owned(),
             definition: call.target.definition().map(|d| d.digest.clone()),
+            places: shown::places_digest(&judged.judgement),
         },
         terms: Terms {
             allow_self: terms.map_or(approvals.allow_self, |terms| terms.allow_self),

@@ -259,7 +259,7 @@ impl Gate {
 
     // ---- shutting down -------------------------------------------------------------------------------------------
 
-    /// Takes no more calls; what is held stays in the store.
+    /// Takes no more calls; what is held stays in the store, and its clients are told to come back.
     pub fn drain(&self) {
         self.draining.send_replace(true);
     }

@@ -138,8 +138,7 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     if judgement.verdict == Verdict::Deny {
         return Err(stale(&format!("now denied by {}", judgement.decided_by.join(", "))));
     }
-    let before = shown::places(held.call().facets.iter());
-    if before != shown::places(judgement.facets.iter().map(|f| &f.record)) {
+    if held.intent.places != shown::places_digest(judgement) {
         return Err(stale("a path in it now leads somewhere else"));
     }
     let unmet = |asked: &String| !held.call().decided_by.contains(asked);

@@ -157,8 +157,13 @@ impl Session {
         let raw_id = message.id().unwrap_or("null").to_owned();
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
         self.exchanges.entry(raw_id.clone()).or_default().push(Active { sequence, cancel });
-        let client =
-            Client::new(raw_id.clone(), message.progress_token().map(|(_, raw)| raw.to_owned()), tx, cancelled);
+        let client = Client::new(
+            self.era,
+            raw_id.clone(),
+            message.progress_token().map(|(_, raw)| raw.to_owned()),
+            tx,
+            cancelled,
+        );
         let session = Arc::clone(self);
         tokio::spawn(async move {
             call::serve(&session, Arc::new(message), headers, client).await;

@@ -73,7 +73,7 @@ impl Gate {
             Err(error) => {
                 tracing::warn!(upstream, %error, "the upstream did not answer the handshake");
                 session.end().await;
-                return Err(reply::upstream_fault(&raw_id, upstream, &error));
+                return Err(Reply { status: 200, ..reply::upstream_fault(&raw_id, upstream, &error) });
             }
         };
         let reply = Reply { bytes: answer.with_id(&raw_id), status: 200 };

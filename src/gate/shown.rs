@@ -53,8 +53,38 @@ pub fn digest(attach_key: &str, definition: Option<&str>, judgement: &Judgement)
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
-/// What a call touches, in a form to compare: another place behind the same words is another call.
-pub fn places<'a>(facets: impl Iterator<Item = &'a FacetRecord>) -> Vec<String> {
+/// What a call touches, to compare: another place behind the same words is another call.
+pub fn places_digest(judgement: &Judgement) -> String {
+    let places = places(judgement.facets.iter().map(|f| &f.record)).join("\n");
+    format!("sha256:{}", hex::encode(Sha256::digest(places.as_bytes())))
+}
+
+/// What a call touches as people may see it: secrets in paths, commands and URLs replaced.
+pub fn facets(judgement: &Judgement, redaction: &Redaction) -> Vec<FacetRecord> {
+    let clean = |text: &mut String| *text = redaction.text(text);
+    judgement
+        .facets
+        .iter()
+        .map(|facet| {
+            let mut record = facet.record.clone();
+            match &mut record.kind {
+                FacetKindRecord::Path { lexical, physical, command, .. } => {
+                    clean(lexical);
+                    physical.iter_mut().chain(command).for_each(clean);
+                }
+                FacetKindRecord::Command { words, options, cwd } => {
+                    words.iter_mut().chain(options).chain(cwd).for_each(clean);
+                }
+                FacetKindRecord::Url { url, host } => [url].into_iter().chain(host).for_each(clean),
+                FacetKindRecord::Method { .. } | FacetKindRecord::Bare => {}
+            }
+            record.floors.iter_mut().filter_map(|floor| floor.detail.as_mut()).for_each(clean);
+            record
+        })
+        .collect()
+}
+
+fn places<'a>(facets: impl Iterator<Item = &'a FacetRecord>) -> Vec<String> {
     let mut places: Vec<String> = facets
         .map(|facet| match &facet.kind {
             FacetKindRecord::Path { access, pointer, lexical, physical, .. } => {
@@ -186,6 +216,37 @@ mod tests {
         let (shown, redacted) = arguments(Some(params.root()), None, &Redaction::default());
         assert_eq!(shown, serde_json::json!({"a": 1, "params.inputResponses": {"k": "v"}}));
         assert!(redacted.is_empty());
+    }
+
+    #[test]
+    fn secrets_in_what_a_call_touches_are_hidden_and_still_tell_calls_apart() {
+        let touching = |path: &str| Judgement {
+            verdict: crate::record::Verdict::Ask,
+            facets: vec![crate::policy::FacetJudgement {
+                record: FacetRecord {
+                    kind: FacetKindRecord::Path {
+                        access: None,
+                        pointer: "/path".to_owned(),
+                        lexical: path.to_owned(),
+                        physical: Some(path.to_owned()),
+                        command: None,
+                    },
+                    floors: Vec::new(),
+                    matches: Vec::new(),
+                    verdict: crate::record::Verdict::Ask,
+                },
+            }],
+            decided_by: Vec::new(),
+            reasons: Vec::new(),
+            rejection: None,
+            requirement: None,
+            needed_for_allow: Vec::new(),
+        };
+        let one = touching(&format!("/w/ghp_{}.md", "a1".repeat(18)));
+        let other = touching(&format!("/w/ghp_{}.md", "b2".repeat(18)));
+        let shown = |judgement| serde_json::to_string(&facets(judgement, &Redaction::default())).unwrap();
+        assert!(shown(&one).contains("[redacted]") && !shown(&one).contains("a1a1"), "{}", shown(&one));
+        assert_ne!(places_digest(&one), places_digest(&other));
     }
 
     #[test]

@@ -78,6 +78,23 @@ pub fn own_files(config: &Config) -> Vec<PathBuf> {
     config.file.iter().chain([&config.state_dir]).cloned().collect()
 }
 
+/// What the configuration names and the policy does not know: a slip that would deny an agent everything, or leave an
+/// approver without anything to decide.
+pub fn strangers(config: &Config, policy: &Policy) -> Vec<Diagnostic> {
+    let agents = config.agents.iter().map(|agent| ("agent", &agent.name, &agent.group));
+    let approvers =
+        config.approvers.iter().flat_map(|a| a.groups.iter().map(move |group| ("approver", &a.name, group)));
+    agents
+        .chain(approvers)
+        .filter(|(_, _, group)| *group != "*" && !policy.groups().any(|known| known == group.as_str()))
+        .map(|(kind, name, group)| Diagnostic {
+            severity: Severity::Warning,
+            help: did_you_mean(group, policy.groups()).map(|near| format!("did you mean `{near}`?")),
+            ..of_file(CONFIG, format!("{kind} `{name}` is in the group `{group}`, which no policy has"))
+        })
+        .collect()
+}
+
 /// Where `require` and `disable` stand.
 const CONFIG: &str = "portcullis.yaml";
 

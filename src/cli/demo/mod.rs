@@ -40,7 +40,12 @@ impl Demo {
             Ok(gateway) => gateway,
             Err(error) => return failed(&error),
         };
-        let exit = match self.play(&gateway, &scratch.0.join("work")).await {
+        let work = scratch.0.join("work");
+        let played = tokio::select! {
+            played = self.play(&gateway, &work) => played,
+            () = serve::told_to_stop() => Err("stopped".to_owned()),
+        };
+        let exit = match played {
             Ok(()) => {
                 table(&gateway);
                 Exit::Done
@@ -91,7 +96,8 @@ impl Demo {
     async fn decide(&self, gateway: &Gateway, url: &str, first: &First) -> Result<(), String> {
         let (id, digest) = held(gateway).await?;
         println!("       held: a human must approve it, in the inbox or with");
-        println!("         portcullis approvals approve {id} --url {url} --token-file {}", first.file.display());
+        let program = std::env::args().next().unwrap_or_else(|| "portcullis".to_owned());
+        println!("         {program} approvals approve {id} --url {url} --token-file {}", first.file.display());
         let Some(after) = self.approve_after else { return Ok(()) };
         tokio::time::sleep(after).await;
         let client = Client::to(url, first.token.clone()).map_err(|error| error.to_string())?;

@@ -55,7 +55,10 @@ impl Check {
         };
         let own = config.as_ref().map(policy::own_files).unwrap_or_default();
         if self.files.is_empty() {
-            return policy::load(&config.map(|config| config.policy).unwrap_or_default(), &own);
+            let config = config.map_or_else(|| config::load(Path::new(CONFIG_FILE)), Ok)?;
+            let mut loaded = policy::load(&config.policy, &own)?;
+            loaded.warnings.extend(policy::strangers(&config, &loaded.policy));
+            return Ok(loaded);
         }
         // Single files need not have what all of them together must.
         let disable = config.map(|config| config.policy.disable).unwrap_or_default();
