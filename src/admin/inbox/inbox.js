@@ -125,6 +125,7 @@ async function load() {
   for (const card of cards.values()) {
     if (!there.has(card.approval.id) && !card.isOver) card.refresh();
   }
+  by("recent-empty").hidden = calls.items.length > 0;
   for (const call of calls.items.reverse()) recent.update(call);
   showPolicy(policy);
   count();
