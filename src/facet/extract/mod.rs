@@ -130,7 +130,11 @@ impl<'a> Call<'a> {
         let in_argv: Vec<Pointer> = in_argv.collect();
         let marked = self.tool.arguments.iter().map(|(pointer, _)| pointer);
         let mut marked = marked.chain(&in_argv).chain(&self.tool.recursive_if);
-        match marked.find_map(|pointer| pointer.variant(arguments)) {
+        // A key with a mark of its own is no variant of another's, unless the call gives both.
+        let alone = |pointer: &Pointer| !self.select(pointer).iter().any(|at| matches!(at, Selected::Found(..)));
+        let variant =
+            |pointer: &Pointer| pointer.variant(arguments).filter(|at| !(self.is_marked(at) && alone(pointer)));
+        match marked.find_map(variant) {
             None => {}
             Some(at) if self.tool.heuristic => {
                 let detail = format!("`{at}` differs from an argument of the tool in case or Unicode form only");

@@ -90,6 +90,18 @@ fn a_url_that_is_a_way_through_a_link_is_a_path_too() {
 }
 
 #[test]
+fn a_name_with_a_mark_of_its_own_is_no_variant() {
+    let tree = Tree::new(&["docs/a.md"]);
+    let tool = entry(&[("/filePath", path(Access::Read)), ("/filepath", path(Access::Read))]);
+    for call in [r#"{"filePath":"docs/a.md"}"#, r#"{"filepath":"docs/a.md"}"#] {
+        assert_eq!(facets(&take(&tool, &tree, call)), ["read docs/a.md"]);
+    }
+    for refused in [r#"{"FilePath":"docs/a.md"}"#, r#"{"filePath":"docs/a.md","filepath":"secrets/key.pem"}"#] {
+        extract(&tool, &tree.space(|_| {}), Some(&json(refused))).unwrap_err();
+    }
+}
+
+#[test]
 fn a_mark_is_not_passed_by_in_another_case() {
     let shell = entry(&[("/command", Argument::Command)]);
     let edits = entry(&[("/edits/*/path", path(Access::Write))]);
