@@ -71,6 +71,8 @@ pub enum Argument {
     Glob,
     /// A shell text, or an array of words where the tool's schema declares one.
     Command,
+    /// A text that runs, but in no shell that starts here: a program in another language, or in another place.
+    Code,
     /// The working directory of the tool's command or of its relative paths.
     Cwd,
     /// Environment variables of the command.

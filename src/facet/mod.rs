@@ -5,8 +5,13 @@
 
 mod extract;
 pub mod path;
+mod shell;
 
-pub use extract::{extract, extract_resource};
+use std::sync::Arc;
+
+pub use shell::Argument;
+
+pub use extract::{extract, extract_resource, extract_shell};
 
 use crate::pattern::Location;
 use crate::record::Access;
@@ -34,11 +39,8 @@ pub struct Facet {
 pub enum FacetKind {
     /// A path and how it is used.
     Path(PathFacet),
-    /// A shell text or a command line (judged as a whole until shells are parsed).
-    Command {
-        /// The text, or the words joined by blanks.
-        text: String,
-    },
+    /// A simple command of a shell text, or a command line.
+    Command(Arc<CommandFacet>),
     /// A URL.
     Url {
         /// As it was sent.
@@ -50,6 +52,36 @@ pub enum FacetKind {
     Method(String),
     /// Nothing else is known.
     Bare,
+}
+
+/// A simple command, as far as it is understood.
+#[derive(Clone, Debug, Default)]
+pub struct CommandFacet {
+    /// The program, its subcommand and its operands, without the options that are known and their values.
+    pub words: Vec<Argument>,
+    /// Everything that follows the program.
+    pub rest: Vec<Argument>,
+    /// Options that are present, by every name they have.
+    pub options: Vec<String>,
+    /// Options that run programs or write files, each by every name it has: an allow must name one of them.
+    pub powers: Vec<Vec<String>>,
+    /// Whether the program's options are known.
+    pub tabled: bool,
+    /// The whole text, where this stands for one that is not understood.
+    pub unread: Option<String>,
+    /// Where it runs; none where that is not known.
+    pub cwd: Option<Location>,
+}
+
+impl CommandFacet {
+    /// The command line as a person reads it.
+    pub fn shown(&self) -> String {
+        if let Some(text) = &self.unread {
+            return text.clone();
+        }
+        let words = self.words.iter().take(1).chain(&self.rest).map(|word| word.text.as_str());
+        words.collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// A path that a call names.
@@ -73,6 +105,8 @@ pub struct PathFacet {
     pub canonical: Option<String>,
     /// Whether the tool goes on below it.
     pub recursive: bool,
+    /// The command that names it.
+    pub command: Option<Arc<CommandFacet>>,
 }
 
 /// An ask that no allow lifts.
@@ -99,7 +133,7 @@ impl Floor {
 /// The stable words of floors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum FloorWhy {
-    /// A shell text that is not (yet) understood.
+    /// A shell text that is not fully understood.
     Shell,
     /// Control, bidi or invisible characters.
     Invisible,

@@ -106,7 +106,7 @@ pub fn label(what: &str, touched: &Touched, root: Option<&str>, arguments: Optio
         .iter()
         .filter_map(|facet| match &facet.kind {
             FacetKind::Path(path) => Some(short(&path.lexical.to_string(), root)),
-            FacetKind::Command { text } => Some(text.clone()),
+            FacetKind::Command(command) => Some(command.shown()),
             FacetKind::Url { url, .. } => Some(url.clone()),
             FacetKind::Method(_) | FacetKind::Bare => None,
         })

@@ -71,16 +71,18 @@ fn rule_for(kind: &FacetKindRecord) -> &'static str {
         }
         FacetKindRecord::Path { .. } => "an allow with `path`, and `tool` or `access`, would",
         FacetKindRecord::Method { .. } => "an allow with `method` would",
-        FacetKindRecord::Command { .. } | FacetKindRecord::Url { .. } | FacetKindRecord::Bare => {
-            "an allow with `tool` would"
+        FacetKindRecord::Command { .. } => {
+            "an allow with `command` would, with `option` too where an option runs programs or writes files, and with `path` \
+             where it writes or leaves the root"
         }
+        FacetKindRecord::Url { .. } | FacetKindRecord::Bare => "an allow with `tool` would",
     }
 }
 
 /// The words of floors that come without a sentence.
 fn plain(why: &str) -> &str {
     match why {
-        "shell" => "shell texts are not taken apart yet",
+        "shell" => "the shell text is not fully understood",
         "invisible" => "it holds characters that nobody can see",
         "spelling" => "the upstream may read the path in another way",
         "dangling_link" => "a link leads nowhere, or in a circle",

@@ -2,13 +2,14 @@
 
 use super::judge::{matches, target};
 use super::model::Rule;
+use super::reach::guards;
 use super::read::{FileDraft, RuleDraft};
 use super::request::Request;
 use crate::catalog::{Catalogue, Tool};
 use crate::config::yaml::{Node, Report};
 use crate::config::{FileSystem, Transport, UpstreamConfig};
 use crate::facet::path::Space;
-use crate::facet::{Facet, FacetKind, Floor, FloorWhy, Touched};
+use crate::facet::{Facet, Malformed, Touched, extract_shell};
 use crate::message::Limits;
 use crate::record::Verdict;
 
@@ -35,12 +36,6 @@ pub(super) fn check(draft: &FileDraft, report: &mut Report) {
 
 fn run(rule: &Rule, node: &Node, wanted: bool, report: &mut Report) {
     let Some(example) = Example::read(node, report) else { return };
-    if example.is_command && wanted && rule.verdict == Verdict::Allow {
-        report
-            .error(node.at, "examples of commands for an allow are not built yet")
-            .help("describe a call: `{ tool: …, arguments: { … } }`; until shells are parsed, every command asks");
-        return;
-    }
     let (holds, but) = verdict(rule, &example);
     if holds != wanted {
         let help = match (wanted, but) {
@@ -56,10 +51,11 @@ fn run(rule: &Rule, node: &Node, wanted: bool, report: &mut Report) {
 /// Whether the rule matches as `match` means it, and what is in the way.
 fn verdict(rule: &Rule, example: &Example) -> (bool, Option<String>) {
     let subject = example.request.subject("", &example.tool);
-    let hit = |facet: &Facet| matches(rule, &subject, target(facet));
     let facets = &example.touched.facets;
+    let hit = |facet: &Facet| matches(rule, &subject, target(facet, facets));
     if rule.verdict != Verdict::Allow {
-        return (facets.iter().any(hit), None);
+        let mut places = example.touched.strays.iter().flat_map(|stray| &stray.locations);
+        return (facets.iter().any(hit) || places.any(|at| guards(&subject, rule, at)), None);
     }
     let floor = facets.iter().flat_map(|facet| &facet.floors).next();
     let but = floor.map(|floor| format!("a floor asks, whatever allows it: `{}`", floor.why.as_str()));
@@ -70,19 +66,22 @@ struct Example {
     request: Request,
     tool: Tool,
     touched: Touched,
-    is_command: bool,
 }
 
 impl Example {
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         if node.scalar().is_some() {
-            return Some(Self::command(node.text(report)?));
+            let read = Self::command(node.text(report)?);
+            let help = "an example is a shell command, or what `policy explain` takes";
+            return read
+                .map_err(|what| report.error(node.at, format!("no command can be read here: {what}")).help(help))
+                .ok();
         }
         let text = node.json(report)?;
         let read = Request::parse(&text, Limits::default()).and_then(|request| {
             let tool = request.entry(&catalogue(&request));
             let touched = request.touched(&tool, &Space::new(&nowhere())).map_err(|error| error.to_string())?;
-            Ok(Self { request, tool, touched, is_command: false })
+            Ok(Self { request, tool, touched })
         });
         read.map_err(|what| {
             report
@@ -92,12 +91,11 @@ impl Example {
         .ok()
     }
 
-    fn command(text: &str) -> Self {
+    /// A shell text, whatever tool it is given to.
+    fn command(text: &str) -> Result<Self, Malformed> {
         let request = Request { method: super::model::TOOLS_CALL.into(), ..Request::default() };
-        let floors = vec![Floor { why: FloorWhy::Shell, detail: None }];
-        let facet = Facet { kind: FacetKind::Command { text: text.to_owned() }, floors };
-        let touched = Touched { facets: vec![facet], strays: Vec::new() };
-        Self { request, tool: Tool::default(), touched, is_command: true }
+        let touched = extract_shell(&Space::new(&nowhere()), text)?;
+        Ok(Self { request, tool: Tool::default(), touched })
     }
 }
 

@@ -2,6 +2,7 @@
 //! holds").
 
 use super::args::ArgTest;
+use super::commands::{self, Running, WordsPattern};
 use super::judge::Subject;
 use super::model::TOOLS_CALL;
 use crate::pattern::{Location, NamePattern, PathPattern, Side};
@@ -74,6 +75,8 @@ pub(super) struct Target<'a> {
     pub thing: Thing<'a>,
     /// Found by a name in a schema only: it satisfies no class of an allow.
     pub guessed: bool,
+    /// The command that it is, or that names it.
+    pub running: Option<Running<'a>>,
 }
 
 /// The facet itself.
@@ -97,6 +100,8 @@ pub(super) struct Fields {
     pub category: Vec<NamePattern>,
     pub path: Paths,
     pub access: Vec<Access>,
+    pub command: Vec<WordsPattern>,
+    pub option: Vec<String>,
     pub method: Vec<NamePattern>,
     pub args: Vec<ArgTest>,
     pub agent: Vec<NamePattern>,
@@ -107,24 +112,59 @@ pub(super) struct Fields {
 impl Fields {
     /// Whether all fields hold for a facet.
     pub fn hold(&self, subject: &Subject<'_>, target: Target<'_>, reading: Reading) -> Truth {
+        if let (Thing::Command, Some(running)) = (target.thing, target.running)
+            && reading != Reading::Tighten
+            && !(self.path.is_empty() && self.access.is_empty())
+        {
+            return self.hold_on_command(subject, target, running, reading);
+        }
         match self.hold_but_path(subject, target, reading) {
             Truth::False => Truth::False,
             truth => truth.min(self.path.hold(target.thing, reading)),
         }
     }
 
+    /// What loosens a command and names places must hold on all that the command names, what tightens an allow on any.
+    fn hold_on_command(
+        &self,
+        subject: &Subject<'_>,
+        target: Target<'_>,
+        running: Running<'_>,
+        reading: Reading,
+    ) -> Truth {
+        let own = self.but_places(subject, target, reading.side());
+        let mut named = running.paths().map(|path| self.hold(subject, path, reading)).peekable();
+        let places = match (named.peek(), &running.command.cwd) {
+            (Some(_), _) if reading == Reading::ExceptAllow => named.max().unwrap_or(Truth::False),
+            (Some(_), _) => named.min().unwrap_or(Truth::False),
+            (None, Some(cwd)) => {
+                let physical = std::slice::from_ref(cwd);
+                self.path.hold(Thing::Path { access: None, lexical: cwd, physical }, reading)
+            }
+            (None, None) => self.path.is_empty().into(),
+        };
+        own.min(places)
+    }
+
     /// Whether all fields but `path` hold; walks try `path` on many places.
     pub fn hold_but_path(&self, subject: &Subject<'_>, target: Target<'_>, reading: Reading) -> Truth {
         let side = reading.side();
-        let tests: [&dyn Fn() -> Truth; 9] = [
+        let access = any(&self.access, |access| access_holds(*access, target.thing, side));
+        if access == Truth::False { access } else { access.min(self.but_places(subject, target, side)) }
+    }
+
+    /// Whether all fields hold but those that only a path has.
+    fn but_places(&self, subject: &Subject<'_>, target: Target<'_>, side: Side) -> Truth {
+        let tests: [&dyn Fn() -> Truth; 10] = [
             &|| any(&self.tool, |term| term.holds(subject, target, side)),
-            &|| any(&self.access, |access| access_holds(*access, target.thing, side)),
             &|| any(&self.upstream, |pattern| given(subject.upstream, |id| pattern.matches(id, side))),
             &|| any(&self.method, |pattern| pattern.matches(subject.method, side).into()),
             &|| any(&self.agent, |pattern| given(subject.agent, |name| pattern.matches(name, side))),
             &|| any(&self.depth, |depth| given(subject.depth, |given| given == *depth)),
             &|| any(&self.source, |source| given(subject.source, |given| given == *source)),
             &|| any(&self.category, |pattern| category_holds(pattern, subject, side)),
+            &|| any(&self.command, |pattern| commands::starts_with(pattern, target.running, side)),
+            &|| any(&self.option, |option| commands::has_option(option, target.running, side)),
             &|| self.args.iter().map(|test| test.holds(subject.arguments, side)).min().unwrap_or(Truth::True),
         ];
         let mut truth = Truth::True;
@@ -151,7 +191,7 @@ pub(super) enum ToolTerm {
     PathRead,
     /// `@fs_write`: write or delete.
     PathWrite,
-    /// `@shell`: command facets.
+    /// `@shell`: command facets and theirs.
     Shell,
 }
 
@@ -185,7 +225,7 @@ impl ToolTerm {
             Self::PathWrite => {
                 access_holds(Access::Write, target.thing, side).max(access_holds(Access::Delete, target.thing, side))
             }
-            Self::Shell => matches!(target.thing, Thing::Command).into(),
+            Self::Shell => target.running.is_some().into(),
         };
         if target.guessed && side == Side::Exact { class.min(Truth::Unknown) } else { class }
     }

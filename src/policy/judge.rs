@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::advice;
 use super::approval::{Approval, Grants, Requirement};
+use super::commands::{Running, covers, hides_denied};
 use super::fields::{Reading, Target, Thing};
 use super::model::{Group, Names, Policy, Rule};
 use super::reach::{self, Reached};
@@ -68,7 +69,7 @@ pub fn judge(policy: &Policy, subject: &Subject<'_>, touched: &Touched, space: &
     let bench = Bench::new(policy, subject);
     let bare = [Facet { kind: FacetKind::Bare, floors: Vec::new() }];
     let facets = if touched.facets.is_empty() { &bare } else { touched.facets.as_slice() };
-    let mut judged: Vec<Judged<'_>> = facets.iter().map(|facet| bench.facet(facet, space)).collect();
+    let mut judged: Vec<Judged<'_>> = facets.iter().map(|facet| bench.facet(facet, facets, space)).collect();
     judged.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
     bench.conclude(judged)
 }
@@ -146,10 +147,12 @@ impl<'a> Bench<'a> {
         group.into_iter().flatten().chain(self.policy.guardrails.concerning(&self.names))
     }
 
-    fn facet(&self, facet: &Facet, space: &Space) -> Judged<'a> {
-        let target = target(facet);
-        let mut said: Vec<Said<'a>> =
-            self.rules().filter(|rule| matches(rule, self.subject, target)).map(Said::by_rule).collect();
+    fn facet(&self, facet: &Facet, facets: &[Facet], space: &Space) -> Judged<'a> {
+        let target = target(facet, facets);
+        let hides_denied = target.running.is_some_and(|running| hides_denied(running, self.rules()));
+        let said =
+            |rule: &&Rule| matches(rule, self.subject, target) && !(hides_denied && rule.verdict == Verdict::Allow);
+        let mut said: Vec<Said<'a>> = self.rules().filter(said).map(Said::by_rule).collect();
         if !said.iter().any(|said| said.rule.is_some_and(|rule| !rule.guardrail)) {
             said.push(self.otherwise(facet));
         }
@@ -241,17 +244,22 @@ pub(super) fn matches(rule: &Rule, subject: &Subject<'_>, target: Target<'_>) ->
     let reading = Reading::of(rule.verdict);
     let exception = Reading::of_exception(rule.verdict);
     reading.holds(rule.fields.hold(subject, target, reading))
+        && (rule.verdict != Verdict::Allow || covers(&rule.fields, target))
         && !rule.except.iter().any(|fields| exception.holds(fields.hold(subject, target, exception)))
 }
 
-/// What of a facet rules look at.
-pub(super) fn target(facet: &Facet) -> Target<'_> {
-    let thing = match &facet.kind {
-        FacetKind::Path(path) => Thing::Path { access: path.access, lexical: &path.lexical, physical: &path.physical },
-        FacetKind::Command { .. } => Thing::Command,
-        FacetKind::Url { .. } | FacetKind::Method(_) | FacetKind::Bare => Thing::Other,
+/// What of a facet rules look at, among the facets of its call.
+pub(super) fn target<'a>(facet: &'a Facet, facets: &'a [Facet]) -> Target<'a> {
+    let (thing, command) = match &facet.kind {
+        FacetKind::Path(path) => {
+            let thing = Thing::Path { access: path.access, lexical: &path.lexical, physical: &path.physical };
+            (thing, path.command.as_ref())
+        }
+        FacetKind::Command(command) => (Thing::Command, Some(command)),
+        FacetKind::Url { .. } | FacetKind::Method(_) | FacetKind::Bare => (Thing::Other, None),
     };
-    Target { thing, guessed: facet.floors.iter().any(|floor| floor.why == FloorWhy::Heuristic) }
+    let running = command.map(|command| Running { command, facets });
+    Target { thing, guessed: facet.floors.iter().any(|floor| floor.why == FloorWhy::Heuristic), running }
 }
 
 /// All that a path may lead to, the place that would be forwarded first: an approval binds to every one of them.
@@ -267,11 +275,16 @@ fn kind_record(kind: &FacetKind) -> FacetKindRecord {
             pointer: path.pointer.clone(),
             lexical: path.lexical.to_string(),
             physical: physical(&path.physical),
-            command: None,
+            command: path.command.as_ref().map(|command| command.shown()),
         },
-        FacetKind::Command { text } => {
-            FacetKindRecord::Command { words: vec![text.clone()], options: Vec::new(), cwd: None }
-        }
+        FacetKind::Command(command) => FacetKindRecord::Command {
+            words: match &command.unread {
+                Some(text) => vec![text.clone()],
+                None => command.words.iter().map(|word| word.text.clone()).collect(),
+            },
+            options: command.options.clone(),
+            cwd: command.cwd.as_ref().map(ToString::to_string),
+        },
         FacetKind::Url { url, host } => FacetKindRecord::Url { url: url.clone(), host: host.clone() },
         FacetKind::Method(method) => FacetKindRecord::Method { method: method.clone() },
         FacetKind::Bare => FacetKindRecord::Bare,

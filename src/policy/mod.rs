@@ -5,6 +5,7 @@ mod approval;
 mod args;
 mod builtin;
 mod closed;
+mod commands;
 mod decimal;
 mod examples;
 mod explain;

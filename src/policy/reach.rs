@@ -44,7 +44,7 @@ fn covers(subject: &Subject<'_>, rule: &Rule, target: Target<'_>, at: &Location)
 }
 
 fn at_path(access: Option<Access>, at: &Location) -> Target<'_> {
-    Target { thing: Thing::Path { access, lexical: at, physical: &[] }, guessed: false }
+    Target { thing: Thing::Path { access, lexical: at, physical: &[] }, guessed: false, running: None }
 }
 
 /// What lies below a recursive facet that no allow may pass over.

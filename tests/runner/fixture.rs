@@ -109,6 +109,10 @@ pub fn catalogue() -> Catalogue {
             ("stdin", Argument::Stdin),
         ],
     );
+    // A program and its arguments, which no shell reads; the program alone may be a whole text.
+    if let Some(exec) = catalogue.tools.get_mut("exec") {
+        exec.argv = Some(vec!["/command".to_owned(), "/args/*".to_owned()]);
+    }
     catalogue
 }
 

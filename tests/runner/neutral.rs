@@ -66,6 +66,10 @@ pub fn translate(settings: Map<String, Value>) -> Result<Translated, String> {
     if let Some(unknown) = tools.keys().find(|key| !["allow", "deny", "ask", "default"].contains(&key.as_str())) {
         return Err(format!("tools.{unknown}"));
     }
+    let commands = settings.get("command_rules").and_then(Value::as_object).cloned().unwrap_or_default();
+    if let Some(unknown) = commands.keys().find(|key| !["allow", "deny", "ask", "default"].contains(&key.as_str())) {
+        return Err(format!("command_rules.{unknown}"));
+    }
     let mut disable = vec!["runs-later".to_owned()];
     if settings.contains_key("deny_prefixes") {
         disable.push("secrets".to_owned());
@@ -73,7 +77,7 @@ pub fn translate(settings: Map<String, Value>) -> Result<Translated, String> {
     let yaml = json!({
         "version": 1,
         "guardrails": guardrails(&settings),
-        "groups": { "default": { "otherwise": otherwise(&settings, &tools), "rules": rules(&settings, &tools) } },
+        "groups": { "default": { "otherwise": otherwise(&settings, &tools, &commands), "rules": rules(&settings, &tools, &commands) } },
     });
     let joined = settings.contains_key("servers");
     let dotted = ["allow", "deny", "ask"].iter().flat_map(|key| list(tools.get(*key))).filter_map(|name| dot(&name));
@@ -130,7 +134,7 @@ fn guardrails(policy: &Map<String, Value>) -> Vec<Value> {
     out
 }
 
-fn rules(policy: &Map<String, Value>, tools: &Map<String, Value>) -> Vec<Value> {
+fn rules(policy: &Map<String, Value>, tools: &Map<String, Value>, commands: &Map<String, Value>) -> Vec<Value> {
     let mut out = Vec::new();
     let mut paths: Vec<String> = list(policy.get("allow_prefixes")).iter().map(|p| folder(p)).collect();
     paths.extend(list(policy.get("allow_globs")));
@@ -155,12 +159,23 @@ fn rules(policy: &Map<String, Value>, tools: &Map<String, Value>) -> Vec<Value> 
                 None => json!({ "verdict": verdict, "tool": name }),
             });
         }
+        out.extend(list(commands.get(verdict)).iter().map(|entry| command_rule(verdict, entry)));
     }
     out
 }
 
-fn otherwise(policy: &Map<String, Value>, tools: &Map<String, Value>) -> Value {
-    let said = policy.get("default").or_else(|| tools.get("default"));
+/// `sed -n`: the words, then options that must be present.
+fn command_rule(verdict: &str, entry: &str) -> Value {
+    let (options, words): (Vec<&str>, Vec<&str>) = entry.split_whitespace().partition(|word| word.starts_with('-'));
+    let mut rule = json!({ "verdict": verdict, "command": words.join(" ") });
+    if !options.is_empty() {
+        rule["option"] = json!(options);
+    }
+    rule
+}
+
+fn otherwise(policy: &Map<String, Value>, tools: &Map<String, Value>, commands: &Map<String, Value>) -> Value {
+    let said = policy.get("default").or_else(|| tools.get("default")).or_else(|| commands.get("default"));
     said.cloned().unwrap_or_else(|| json!("ask"))
 }
 

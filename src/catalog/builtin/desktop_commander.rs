@@ -1,6 +1,6 @@
 //! `@wonderwhy-er/desktop-commander`.
 
-use super::{COMMAND, DELETE, GLOB, READ, Server, TEXT, WRITE, tool};
+use super::{CODE, COMMAND, DELETE, GLOB, READ, Server, TEXT, WRITE, tool};
 
 pub(super) const DESKTOP_COMMANDER: Server = Server {
     name: "desktop-commander",
@@ -54,8 +54,8 @@ pub(super) const DESKTOP_COMMANDER: Server = Server {
         ),
         // `shell` is left unmarked: it names a program.
         tool("start_process", &[("/command", COMMAND), ("/origin", TEXT)]).category("shell"),
-        // What is typed into a shell or an interpreter is a command like any other.
-        tool("interact_with_process", &[("/input", COMMAND)]).category("shell"),
+        // Typed into a shell or an interpreter that was left in a state nobody knows.
+        tool("interact_with_process", &[("/input", CODE)]).category("shell"),
         tool("read_process_output", &[]).category("shell"),
         tool("force_terminate", &[]).category("shell"),
         tool("kill_process", &[]).category("shell"),

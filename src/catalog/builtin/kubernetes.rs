@@ -1,7 +1,7 @@
 //! `mcp-server-kubernetes`: files that `kubectl` and `helm` read here, commands that run in a pod or here. Names of
 //! resources stay unmarked, since they become words of a command line.
 
-use super::{COMMAND, Line, Mark, READ, Server, TEXT, URL, tool};
+use super::{CODE, Line, Mark, READ, Server, TEXT, URL, tool};
 
 /// A file or a folder of them; left out, the manifest is in the call.
 const FILES: Mark = READ.recursive().missing("");
@@ -21,7 +21,7 @@ pub(super) const KUBERNETES: Server = Server {
             &[
                 ("/filename", FILES),
                 ("/manifest", TEXT),
-                ("/command", COMMAND),
+                ("/command", CODE),
                 ("/fromLiteral/*", TEXT),
                 ("/fromFileContent/*/key", TEXT),
                 ("/fromFileContent/*/content", TEXT),
@@ -41,7 +41,7 @@ pub(super) const KUBERNETES: Server = Server {
         plain("node_management"),
         plain("port_forward"),
         plain("stop_port_forward"),
-        tool("exec_in_pod", &[("/command", COMMAND)]).category("shell"),
+        tool("exec_in_pod", &[("/command", CODE)]).category("shell"),
         plain("list_api_resources").category("introspection"),
         plain("kubectl_generic").category("shell").argv(&[
             "kubectl",

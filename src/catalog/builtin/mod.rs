@@ -81,6 +81,7 @@ enum Mark {
     Path { access: Option<Access>, recursive: bool, missing: Option<&'static str>, keep_last: bool },
     Glob,
     Command,
+    Code,
     Cwd,
     Stdin,
     Url,
@@ -93,6 +94,7 @@ const WRITE: Mark = path(Some(Access::Write));
 const DELETE: Mark = path(Some(Access::Delete));
 const GLOB: Mark = Mark::Glob;
 const COMMAND: Mark = Mark::Command;
+const CODE: Mark = Mark::Code;
 const CWD: Mark = Mark::Cwd;
 const STDIN: Mark = Mark::Stdin;
 const URL: Mark = Mark::Url;
@@ -136,6 +138,7 @@ impl Mark {
             }
             Self::Glob => Argument::Glob,
             Self::Command => Argument::Command,
+            Self::Code => Argument::Code,
             Self::Cwd => Argument::Cwd,
             Self::Stdin => Argument::Stdin,
             Self::Url => Argument::Url,

@@ -1,6 +1,6 @@
 //! `@playwright/mcp`: a browser that can save to and read from this machine's files.
 
-use super::{COMMAND, READ, Server, TEXT, URL, WRITE, tool};
+use super::{CODE, READ, Server, TEXT, URL, WRITE, tool};
 
 pub(super) const PLAYWRIGHT: Server = Server {
     name: "playwright",
@@ -33,7 +33,7 @@ pub(super) const PLAYWRIGHT: Server = Server {
         tool("browser_network_requests", &[("/filename", WRITE), ("/filter", TEXT)]),
         tool("browser_network_request", &[("/filename", WRITE), ("/part", TEXT)]),
         // Runs in the server's own process.
-        tool("browser_run_code_unsafe", &[("/code", COMMAND), ("/filename", READ)]).category("shell"),
+        tool("browser_run_code_unsafe", &[("/code", CODE), ("/filename", READ)]).category("shell"),
         tool(
             "browser_take_screenshot",
             &[("/filename", WRITE), ("/element", TEXT), ("/target", TEXT), ("/type", TEXT)],

@@ -1,5 +1,6 @@
 //! From arguments to facets, through the catalogue.
 
+mod command;
 mod glob;
 mod places;
 mod stray;
@@ -24,6 +25,7 @@ pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<
         match argument {
             Argument::Path { .. } => call.path_argument(pointer, argument)?,
             Argument::Command => call.command_argument(pointer)?,
+            Argument::Code => call.code_argument(pointer),
             Argument::Url => call.url_argument(pointer)?,
             _ => {}
         }
@@ -31,7 +33,7 @@ pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<
     for (pointer, _) in tool.arguments.iter().filter(|(_, argument)| *argument == Argument::Glob) {
         call.glob_argument(pointer)?;
     }
-    call.command_line();
+    call.command_line()?;
     call.unmarked();
     Ok(call.finish())
 }
@@ -60,6 +62,17 @@ pub fn extract_resource(method: &str, space: &Space, uri: &str) -> Result<Touche
         }
         call.loose.push(("/uri".to_owned(), uri));
     }
+    Ok(call.finish())
+}
+
+/// What a shell text touches, whatever tool it is given to.
+///
+/// # Errors
+/// A text that no shell can be given.
+pub fn extract_shell(space: &Space, text: &str) -> Result<Touched, Malformed> {
+    let tool = Tool::default();
+    let mut call = Call::new(&tool, space, None);
+    call.shell_text("/command", text)?;
     Ok(call.finish())
 }
 
@@ -185,58 +198,6 @@ impl<'a> Call<'a> {
         self.tool.arguments.iter().any(|(pointer, _)| pointer.fits(&keys))
     }
 
-    fn command_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
-        for selected in self.select(pointer) {
-            let (at, text) = match selected {
-                Selected::Found(at, value) => (at, words(value)),
-                Selected::TooShallow(at, _) => (at, None),
-            };
-            match text {
-                Some(text) => self.add_command(text),
-                None if self.tool.heuristic => {}
-                None => {
-                    return Err(Malformed {
-                        pointer: at,
-                        what: "a command must be a string or a list of strings".to_owned(),
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The command line that the catalogue puts together.
-    fn command_line(&mut self) {
-        let Some(argv) = &self.tool.argv else { return };
-        let mut words: Vec<String> = Vec::new();
-        for word in argv {
-            match word.parse::<Pointer>() {
-                Ok(pointer) => words.extend(self.select(&pointer).iter().filter_map(|selected| match selected {
-                    Selected::Found(_, value) => scalar(value),
-                    Selected::TooShallow(..) => None,
-                })),
-                Err(_) => words.push(word.clone()),
-            }
-        }
-        self.add_command(words.join(" "));
-    }
-
-    fn add_command(&mut self, text: String) {
-        let env = self.tool.arguments.iter().filter(|(_, argument)| *argument == Argument::Env);
-        let settings = env.flat_map(|(pointer, _)| self.select(pointer)).filter_map(|selected| match selected {
-            Selected::Found(_, value) => Some(value),
-            Selected::TooShallow(..) => None,
-        });
-        let settings = settings.flat_map(|value| value.members());
-        let assignments: Vec<String> =
-            settings.map(|member| format!("{}={} ", member.key, scalar(&member.value).unwrap_or_default())).collect();
-        let mut floors = vec![Floor::new(FloorWhy::Shell)];
-        if self.tool.heuristic {
-            floors.push(guessed("a command"));
-        }
-        self.add(FacetKind::Command { text: assignments.concat() + &text }, floors);
-    }
-
     fn url_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
         for (at, text) in self.texts(pointer, "a URL")? {
             self.add_url(at, text)?;
@@ -275,15 +236,6 @@ fn guessed(what: &str) -> Floor {
         FloorWhy::Heuristic,
         format!("an argument looks like {what} by its name; say in the catalogue what it is"),
     )
-}
-
-/// A command's text: a string, or words joined by blanks.
-fn words(value: &Value) -> Option<String> {
-    match &value.kind {
-        Kind::String(text) => Some(text.to_string()),
-        Kind::Array(items) => items.iter().map(Value::as_str).collect::<Option<Vec<_>>>().map(|words| words.join(" ")),
-        _ => None,
-    }
 }
 
 /// The text of a value that has no parts.

@@ -194,6 +194,7 @@ impl<'a> Call<'a> {
             physical: reading.physical,
             canonical: reading.canonical.filter(|_| !self.facets.iter().any(forwarded)),
             recursive: used.recursive,
+            command: None,
         };
         self.add(FacetKind::Path(facet), reading.floors);
     }

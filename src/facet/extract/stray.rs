@@ -91,9 +91,9 @@ impl<'a> Call<'a> {
         let mut known = Known::Not;
         for (pointer, argument) in &self.tool.arguments {
             match argument {
-                Argument::Command | Argument::Env if pointer.covers(keys) => known = Known::InPart,
+                Argument::Command | Argument::Code | Argument::Env if pointer.covers(keys) => known = Known::InPart,
                 Argument::Url if pointer.fits(keys) => known = Known::InPart,
-                Argument::Command | Argument::Env | Argument::Url => {}
+                Argument::Command | Argument::Code | Argument::Env | Argument::Url => {}
                 _ if pointer.fits(keys) => return Known::Fully,
                 _ => {}
             }
@@ -132,7 +132,7 @@ impl<'a> Call<'a> {
 }
 
 /// The paths that a string might be, or hold: itself, the value of an option or setting, what follows a revision, a URI.
-fn candidates(text: &str) -> Vec<String> {
+pub(super) fn candidates(text: &str) -> Vec<String> {
     // A reader in C stops at a NUL.
     let text = text.split('\0').next().unwrap_or_default().trim();
     let text = text.trim_matches(['"', '\'', '`']);

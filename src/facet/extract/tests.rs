@@ -40,7 +40,7 @@ fn facets(touched: &Touched) -> Vec<String> {
             let access = path.access.map_or("unknown".to_owned(), |a| format!("{a:?}").to_lowercase());
             format!("{access} {}{}", below(&path.lexical), if path.recursive { " (recursive)" } else { "" })
         }
-        FacetKind::Command { text } => format!("command {text}"),
+        FacetKind::Command(command) => format!("command {}", command.shown()),
         FacetKind::Url { url, host } => format!("url {url} at {}", host.as_deref().unwrap_or("nowhere")),
         FacetKind::Method(method) => format!("method {method}"),
         FacetKind::Bare => "bare".to_owned(),
@@ -323,7 +323,7 @@ fn a_guessed_entry_adds_facets_and_refuses_nothing() {
     let touched = take(&tool, &tree, r#"{"path":"docs/a.md","command":"ls","url":"http://h.example/"}"#);
     let mut found = facets(&touched);
     found.sort();
-    assert_eq!(found, ["command ls", "unknown docs/a.md", "url http://h.example/ at h.example"]);
+    assert_eq!(found, ["command ls", "read .", "unknown docs/a.md", "url http://h.example/ at h.example"]);
     assert!(touched.facets.iter().all(|facet| facet.floors.iter().any(|floor| floor.why == FloorWhy::Heuristic)));
     assert_eq!(facets(&take(&tool, &tree, r#"{"path":7,"command":{},"url":[]}"#)), ["bare"]);
     assert!(strays_to(&take(&tool, &tree, r#"{"path":"secrets"}"#), "secrets"));
@@ -354,26 +354,55 @@ fn an_unknown_option_asks() {
 }
 
 #[test]
-fn commands_ask_until_they_are_parsed() {
+fn commands_are_taken_apart() {
+    let tree = Tree::usual();
+    let text = entry(&[("/command", Argument::Command), ("/cwd", Argument::Cwd), ("/env", Argument::Env)]);
+    let run = take(&text, &tree, r#"{"command":"cat howto.md | sort > ../secrets/x","cwd":"docs"}"#);
+    let expected = ["read docs", "command cat howto.md", "read docs/howto.md", "command sort", "write secrets/x"];
+    assert_eq!(facets(&run), expected);
+    assert!(floors(&run).is_empty(), "{:?}", floors(&run));
+    let set = take(&text, &tree, r#"{"command":"git status","env":{"PAGER":"sh -c x"}}"#);
+    assert_eq!((facets(&set), floors(&set)), (vec!["command git status".to_owned()], vec![FloorWhy::Shell]));
+    assert!(floors(&take(&text, &tree, r#"{"command":"git status","env":{"LANG":"C"}}"#)).is_empty());
+    for arguments in [r#"{"command":7}"#, r#"{"command":{"a":"ls"}}"#, r#"{"command":["ls",1]}"#, r#"{"command":null}"#]
+    {
+        assert_eq!(refused(&text, arguments).pointer, "/command", "{arguments}");
+    }
+    assert_eq!(refused(&text, r#"{"command":"ls\u0000"}"#).pointer, "/command");
+    assert!(floors(&take(&text, &tree, r#"{"command":"ls docs \u202e"}"#)).contains(&FloorWhy::Invisible));
+}
+
+#[test]
+fn command_lines_that_no_shell_reads_are_words() {
     let tree = Tree::usual();
     let shell = builtin("shell", "shell_execute");
     let run = take(&shell, &tree, r#"{"command":["cat","secrets/key.pem"],"directory":"docs","stdin":"-x"}"#);
-    assert_eq!(facets(&run), ["read docs", "command cat secrets/key.pem"]);
+    assert_eq!(facets(&run), ["read docs", "command cat secrets/key.pem", "read docs/secrets/key.pem"]);
     assert_eq!(floors(&run), [FloorWhy::Shell]);
     assert!(strays_to(&run, "secrets/key.pem"));
-    for arguments in [r#"{"command":7}"#, r#"{"command":{"a":"ls"}}"#, r#"{"command":["ls",1]}"#, r#"{"command":null}"#]
-    {
-        assert_eq!(refused(&shell, arguments).pointer, "/command", "{arguments}");
+    let exec = Tool { argv: Some(vec!["/program".into(), "/args/*".into()]), ..Tool::default() };
+    let cat = take(&exec, &tree, r#"{"program":"cat","args":["docs/x; rm -rf y","a;b"]}"#);
+    assert_eq!(facets(&cat), ["command cat docs/x; rm -rf y a;b", "read docs/x; rm -rf y", "read a;b"]);
+    assert!(floors(&cat).is_empty());
+    let through = take(&exec, &tree, r#"{"program":"sh","args":["-c","cat docs/a; pwd"]}"#);
+    assert!(facets(&through).contains(&"command pwd".to_owned()), "{:?}", facets(&through));
+    for odd in [r#"{"program":"cat","args":"docs/a"}"#, r#"{"program":"cat","args":{"f":"docs/a"}}"#] {
+        assert_eq!(floors(&take(&exec, &tree, odd)), [FloorWhy::Shell], "{odd}");
     }
-    let env = entry(&[("/command", Argument::Command), ("/env", Argument::Env)]);
-    let set = take(&env, &tree, r#"{"command":"make","env":{"PAGER":"sh -c x"}}"#);
-    assert_eq!(facets(&set), ["command PAGER=sh -c x make"]);
     let kubectl = take(
         &builtin("kubernetes", "kubectl_generic"),
         &tree,
         r#"{"command":"get","flags":{"f":"/etc/x"},"args":["pods"]}"#,
     );
     assert_eq!(facets(&kubectl), ["command kubectl get /etc/x pods"]);
+    assert!(floors(&kubectl).contains(&FloorWhy::Shell), "the names of flags are lost");
+}
+
+#[test]
+fn code_in_other_languages_is_not_taken_for_a_shell_text() {
+    let tree = Tree::usual();
+    let typed = take(&builtin("desktop-commander", "interact_with_process"), &tree, r#"{"input":"pwd","pid":1}"#);
+    assert_eq!((facets(&typed), floors(&typed)), (vec!["command pwd".to_owned()], vec![FloorWhy::Shell]));
 }
 
 #[test]

@@ -93,6 +93,11 @@ impl Space {
         space
     }
 
+    /// Whether its commands are read by a shell other than those we know.
+    pub(super) fn has_another_shell(&self) -> bool {
+        self.reader.windows
+    }
+
     /// The root as configured, absolute.
     pub fn root(&self) -> &Path {
         &self.root

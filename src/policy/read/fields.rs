@@ -5,14 +5,16 @@ use crate::config::is_upstream_id;
 use crate::config::yaml::{Fields as Yaml, Node, Report};
 use crate::diagnostic::did_you_mean;
 use crate::pattern::{NamePattern, PathPattern, PatternError};
+use crate::policy::commands::{WordsPattern, option};
 use crate::policy::fields::{Fields, Paths, ToolTerm};
 use crate::record::{Access, Depth, Source};
 
 /// The fields that can match.
-const MATCHING: [&str; 10] =
-    ["tool", "upstream", "category", "path", "access", "method", "args", "agent", "depth", "source"];
+const MATCHING: [&str; 12] = [
+    "tool", "upstream", "category", "path", "access", "command", "option", "method", "args", "agent", "depth", "source",
+];
 /// Those that a later version reads.
-const LATER: [&str; 5] = ["command", "option", "host", "sql", "table"];
+const LATER: [&str; 3] = ["host", "sql", "table"];
 
 const CATEGORIES: [&str; 7] = ["filesystem", "shell", "subagent", "introspection", "config", "network", "other"];
 const ACCESS: [(&str, Access); 3] = [("read", Access::Read), ("write", Access::Write), ("delete", Access::Delete)];
@@ -38,6 +40,8 @@ pub(super) fn matching(yaml: &mut Yaml<'_>, what: &str, report: &mut Report) -> 
         category: each(yaml, "category", report, category),
         path,
         access: words(yaml, "access", &ACCESS, report),
+        command: each(yaml, "command", report, WordsPattern::parse),
+        option: each(yaml, "option", report, option),
         method: each(yaml, "method", report, NamePattern::parse),
         args: yaml.optional("args").map(|node| args::tests(node, report)).unwrap_or_default(),
         agent: each(yaml, "agent", report, NamePattern::parse),

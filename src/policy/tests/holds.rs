@@ -132,7 +132,7 @@ fn a_guess_satisfies_no_class_of_an_allow() {
 fn a_field_that_the_facet_lacks_is_false() {
     assert_eq!(says(&["{verdict: deny, path: ./}"], &call("t"), bare()), Ask);
     assert_eq!(says(&["{verdict: deny, tool: \"@shell\"}"], &call("t"), bare()), Ask);
-    let shell = floored(Facet { kind: FacetKind::Command { text: "ls".into() }, floors: vec![] }, FloorWhy::Shell);
+    let shell = floored(Facet { kind: FacetKind::Command(Default::default()), floors: vec![] }, FloorWhy::Shell);
     assert_eq!(says(&["{verdict: deny, tool: \"@shell\"}"], &call("t"), shell), Deny);
 }
 

@@ -145,7 +145,7 @@ fn facet() -> impl Strategy<Value = Facet> {
     let access = select(vec![None, Some(Access::Read), Some(Access::Write)]);
     let path = (access, place(), proptest::collection::vec(place(), 0..2))
         .prop_map(|(access, lexical, physical)| linked(access, lexical, &physical));
-    let command = Just(Facet { kind: FacetKind::Command { text: "ls".into() }, floors: vec![] });
+    let command = Just(Facet { kind: FacetKind::Command(Default::default()), floors: vec![] });
     let floor = proptest::option::weighted(0.3, select(vec![FloorWhy::HardLink, FloorWhy::Heuristic, FloorWhy::Shell]));
     (prop_oneof![4 => path, 1 => command, 1 => Just(bare())], floor)
         .prop_map(|(facet, floor)| floor.map_or(facet.clone(), |why| floored(facet, why)))

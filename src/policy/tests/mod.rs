@@ -79,6 +79,7 @@ fn linked(access: Option<Access>, lexical: &str, physical: &[&str]) -> Facet {
         physical: physical.iter().map(|path| at(path)).collect(),
         canonical: None,
         recursive: false,
+        command: None,
     });
     Facet { kind, floors: Vec::new() }
 }

@@ -1,0 +1,263 @@
+//! Commands: shell texts and command lines, and the paths they name.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::facet::CommandFacet;
+use crate::facet::shell::{self, Command, Place, Script, is_harmless_variable};
+use crate::pattern::{Location, is_invisible};
+
+impl<'a> Call<'a> {
+    pub(super) fn command_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
+        for selected in self.select(pointer) {
+            let (at, value) = match selected {
+                Selected::Found(at, value) => (at, Some(value)),
+                Selected::TooShallow(at, _) => (at, None),
+            };
+            match value.map(|value| (&value.kind, words(value))) {
+                Some((Kind::String(text), _)) => self.shell_text(&at, text)?,
+                Some((Kind::Array(_), Some(words))) => {
+                    let why = "a command given as a list, where the catalogue does not say how it is read";
+                    self.floors.push(Floor::because(FloorWhy::Shell, why));
+                    self.command_words(&at, &words)?;
+                }
+                _ if self.tool.heuristic => {}
+                _ => {
+                    let what = "a command must be a string or a list of strings".to_owned();
+                    return Err(Malformed { pointer: at, what });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A text that runs, but that no shell we know reads.
+    pub(super) fn code_argument(&mut self, pointer: &Pointer) {
+        for selected in self.select(pointer) {
+            let (Selected::Found(at, value) | Selected::TooShallow(at, value)) = selected;
+            let text = scalar(value).or_else(|| words(value).map(|words| words.join(" "))).unwrap_or_default();
+            self.commands(&at, shell::not_read(&text, "code that is not read here"));
+        }
+    }
+
+    /// The command line that the catalogue puts together.
+    pub(super) fn command_line(&mut self) -> Result<(), Malformed> {
+        let Some(argv) = &self.tool.argv else { return Ok(()) };
+        let mut words: Vec<String> = Vec::new();
+        for word in argv {
+            let Ok(pointer) = word.parse::<Pointer>() else {
+                words.push(word.clone());
+                continue;
+            };
+            let mut plain = true;
+            for selected in self.select(&pointer) {
+                let (Selected::Found(at, value) | Selected::TooShallow(at, value)) = selected;
+                match scalar(value) {
+                    Some(text) => words.push(text),
+                    None => plain &= value.kind == Kind::Null,
+                }
+                // A list was due, or a name became part of the command line, in a way that is not known.
+                plain &= at.matches('/').count() == pointer.0.len();
+                plain &= at.rsplit('/').next().is_none_or(|key| !word.ends_with('*') || key.parse::<usize>().is_ok());
+            }
+            if !plain {
+                let why = format!("a command line put together from `{word}` in a form that is not known");
+                self.floors.push(Floor::because(FloorWhy::Shell, why));
+            }
+        }
+        self.command_words("", &words)
+    }
+
+    pub(super) fn shell_text(&mut self, at: &str, text: &str) -> Result<(), Malformed> {
+        self.check_characters(at, text)?;
+        let script = shell::script(text);
+        self.commands(at, script);
+        Ok(())
+    }
+
+    fn command_words(&mut self, at: &str, words: &[String]) -> Result<(), Malformed> {
+        for word in words {
+            self.check_characters(at, word)?;
+        }
+        let script = shell::argv(words);
+        self.commands(at, script);
+        Ok(())
+    }
+
+    fn check_characters(&mut self, at: &str, text: &str) -> Result<(), Malformed> {
+        if text.contains('\0') {
+            return Err(Malformed { pointer: at.to_owned(), what: "a NUL in a command".to_owned() });
+        }
+        if text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\t')) {
+            self.floors.push(Floor::new(FloorWhy::Invisible));
+        }
+        Ok(())
+    }
+
+    fn commands(&mut self, at: &str, script: Script) {
+        if self.space.has_another_shell() {
+            self.floors.push(Floor::because(FloorWhy::Shell, "another shell than those that are understood reads it"));
+        }
+        self.surroundings(script.commands.iter().any(|command| !command.tabled));
+        if script.commands.is_empty() {
+            // Blanks and comments: nothing runs, and still it is a command that is judged.
+            self.add(FacetKind::Command(Arc::default()), Vec::new());
+        }
+        for command in script.commands {
+            self.command(at, command);
+        }
+    }
+
+    /// What the call gives to its commands beside their words.
+    fn surroundings(&mut self, untabled: bool) {
+        let of = |wanted: Argument| {
+            let marked = self.tool.arguments.iter().filter(move |(_, argument)| *argument == wanted);
+            marked.flat_map(|(pointer, _)| self.select(pointer)).filter_map(|selected| match selected {
+                Selected::Found(_, value) => Some(value),
+                Selected::TooShallow(..) => None,
+            })
+        };
+        let named = of(Argument::Env).flat_map(Value::members).find(|member| !is_harmless_variable(&member.key));
+        let odd = of(Argument::Env).any(|value| !matches!(value.kind, Kind::Object(_) | Kind::Null));
+        let input = of(Argument::Stdin).any(|value| value.kind != Kind::Null);
+        let mut floor = |why: String| self.floors.push(Floor::because(FloorWhy::Shell, why));
+        if let Some(member) = named {
+            floor(format!("sets the variable `{}`, which can change what runs", member.key));
+        }
+        if odd {
+            floor("variables in a form that is not known".to_owned());
+        }
+        if input && untabled {
+            floor("input to a program that may run what it reads".to_owned());
+        }
+    }
+
+    fn command(&mut self, at: &str, command: Command) {
+        let start = self.cwd.as_ref().map(|cwd| cwd.text().to_owned()).unwrap_or_default();
+        let mut floors = command.floors;
+        floors.extend(self.tool.heuristic.then(|| guessed("a command")));
+        let mut reads: Vec<(Option<Plain>, Place)> = Vec::new();
+        let mut cwd = None;
+        for base in &command.bases {
+            let directory = base.as_ref().map(|base| below(&start, base));
+            if directory.is_none() && command.places.iter().any(|place| !place.text.starts_with('/')) {
+                floors.push(Floor::because(FloorWhy::Shell, "a path in a directory that only a running shell knows"));
+            }
+            if let Some(directory) = &directory {
+                cwd = self.directory(directory);
+            }
+            for place in &command.places {
+                if place.text == "/dev/null" || place.text.is_empty() {
+                    continue;
+                }
+                let inner = place.below.as_deref().unwrap_or_default();
+                let base = match &directory {
+                    Some(directory) => below(directory, inner),
+                    None if place.text.starts_with('/') || inner.starts_with('/') => inner.to_owned(),
+                    None => continue,
+                };
+                match self.space.plain(&base) {
+                    _ if base.is_empty() => reads.push((None, place.clone())),
+                    Ok(plain) => reads.push((Some(plain), place.clone())),
+                    Err(what) => floors.push(Floor::because(FloorWhy::Spelling, what)),
+                }
+            }
+        }
+        if command.bases.iter().any(Option::is_none) {
+            cwd = None;
+        }
+        let facet = Arc::new(CommandFacet {
+            words: command.words,
+            rest: command.rest,
+            options: command.options,
+            powers: command.powers,
+            tabled: command.tabled,
+            unread: command.unread,
+            cwd,
+        });
+        let index = self.facets.len();
+        self.add(FacetKind::Command(Arc::clone(&facet)), Vec::new());
+        for hint in command.hints {
+            self.hint(at, &hint);
+        }
+        for (base, place) in reads {
+            if let Err(floor) = self.place(at, &facet, base.as_ref(), &place) {
+                floors.push(floor);
+            }
+        }
+        if let Some(own) = self.facets.get_mut(index) {
+            own.floors.extend(floors);
+        }
+    }
+
+    /// A path of a command.
+    fn place(
+        &mut self,
+        at: &str,
+        command: &Arc<CommandFacet>,
+        base: Option<&Plain>,
+        place: &Place,
+    ) -> Result<(), Floor> {
+        let text = place.text.as_str();
+        if text.contains("://") {
+            let odd = |what| Floor::because(FloorWhy::OddUrl, what);
+            return self.url_of_command(at, text).map_err(odd);
+        }
+        if file_rest(text).is_some() {
+            return Err(Floor::because(FloorWhy::Spelling, "a path that reads like a `file:` URI"));
+        }
+        let plain = self.space.plain(text).map_err(|what| Floor::because(FloorWhy::Spelling, what))?;
+        let used = Use { access: place.access, recursive: place.recursive, keep_last: place.keep_last };
+        self.add_path(at, text, &plain, base, used);
+        self.as_sent(self.tool.heuristic.then(|| guessed("a command")));
+        if let Some(Facet { kind: FacetKind::Path(path), .. }) = self.facets.last_mut() {
+            path.command = Some(Arc::clone(command));
+        }
+        Ok(())
+    }
+
+    fn url_of_command(&mut self, at: &str, text: &str) -> Result<(), String> {
+        if file_rest(text).is_some() {
+            let plain = self.space.plain(text)?;
+            self.add_path(at, text, &plain, None, Use { access: None, ..Use::default() });
+            self.as_sent(Some(Floor::because(FloorWhy::Spelling, "a `file:` URI in a command")));
+            return Ok(());
+        }
+        let (host, floors) = url::read(text)?;
+        self.add(FacetKind::Url { url: text.to_owned(), host }, floors);
+        Ok(())
+    }
+
+    /// A text that might lead to a guarded path.
+    fn hint(&mut self, at: &str, text: &str) {
+        let texts = stray::candidates(text);
+        let locations: Vec<Location> = texts.iter().flat_map(|text| self.space.guess(text, &[])).collect();
+        if !locations.is_empty() {
+            self.strays.push(Stray { pointer: at.to_owned(), sent: text.to_owned(), locations });
+        }
+    }
+
+    /// Where a command runs.
+    fn directory(&self, text: &str) -> Option<Location> {
+        let plain = self.space.plain(if text.is_empty() { "." } else { text }).ok()?;
+        let reading = self.space.read(&plain, None, false);
+        Some(reading.physical.into_iter().next().unwrap_or(reading.lexical))
+    }
+}
+
+fn below(base: &str, path: &str) -> String {
+    match (base, path) {
+        ("", path) => path.to_owned(),
+        (base, "") => base.to_owned(),
+        (_, path) if path.starts_with('/') => path.to_owned(),
+        (base, path) => format!("{base}/{path}"),
+    }
+}
+
+/// The words of a list of texts.
+fn words(value: &Value) -> Option<Vec<String>> {
+    match &value.kind {
+        Kind::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
+}

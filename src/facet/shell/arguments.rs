@@ -1,0 +1,231 @@
+//! The arguments of a command, read by the options of its program.
+
+use super::flow::below;
+use super::options::{Entry, Options, Takes};
+use super::words::Word;
+use super::{Place, not_understood};
+use crate::facet::Floor;
+
+/// What the arguments come to.
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    /// What is no option and no option's value.
+    pub operands: Vec<Word>,
+    /// How many operands stood before `--`.
+    pub before_dashes: Option<usize>,
+    pub options: Vec<String>,
+    pub powers: Vec<Vec<String>>,
+    pub places: Vec<Place>,
+    pub hints: Vec<String>,
+    pub floors: Vec<Floor>,
+    pub recursive: bool,
+    /// Whether an option gave the pattern.
+    pub pattern: bool,
+    /// Where the rest happens.
+    pub directory: Option<String>,
+    /// Whether that is not known.
+    pub lost: bool,
+    /// How many words were read, where reading stops at the first operand.
+    pub used: usize,
+}
+
+/// How arguments are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Until {
+    /// All of them.
+    End,
+    /// The first operand, at which another command begins.
+    Operand,
+}
+
+/// Reads the words that follow a program. `harmless`: whatever an option may be, it does no harm.
+pub(super) fn read(options: &Options, words: &[Word], until: Until, harmless: bool) -> Arguments {
+    let mut reader = Reader { options, harmless, found: Arguments::default(), words, at: 0 };
+    while let Some(word) = words.get(reader.at) {
+        let option = reader.found.before_dashes.is_none() && reader.is_option(word);
+        if !option && until == Until::Operand {
+            break;
+        }
+        reader.at += 1;
+        if option {
+            reader.option(word)
+        } else {
+            reader.found.operands.push(word.clone())
+        }
+        if until == Until::Operand && reader.found.before_dashes.is_some() {
+            break;
+        }
+    }
+    reader.found.used = reader.at;
+    reader.found
+}
+
+struct Reader<'a> {
+    options: &'a Options,
+    harmless: bool,
+    found: Arguments,
+    words: &'a [Word],
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// Whether a word is an option; one that only might be is a floor.
+    fn is_option(&mut self, word: &Word) -> bool {
+        if word.known {
+            return word.text.len() > 1 && word.text.starts_with('-');
+        }
+        if word.prefix.starts_with('-') {
+            return true;
+        }
+        if word.prefix.is_empty() || word.splits {
+            self.floor("a word that only a running shell knows may be an option");
+        }
+        false
+    }
+
+    fn floor(&mut self, why: &str) {
+        if !self.harmless {
+            self.found.floors.push(not_understood(why));
+        }
+    }
+
+    fn option(&mut self, word: &Word) {
+        let text = if word.known { word.text.as_str() } else { word.prefix.as_str() };
+        if word.known && text == "--" {
+            self.found.before_dashes = Some(self.found.operands.len());
+            return;
+        }
+        let (name, attached) = match text.split_once('=') {
+            Some((name, _)) => (name, Some(word.after(name.len() + 1))),
+            None => (text, None),
+        };
+        if !word.known && attached.is_none() {
+            self.floor("an option that only a running shell knows");
+            self.found.hints.push(word.text.clone());
+            return;
+        }
+        if let Some(entry) = self.options.exact(name) {
+            self.take(&entry.clone(), attached);
+        } else if name.starts_with("--") {
+            self.long(name, attached);
+        } else if self.options.numbers && word.known && text.bytes().skip(1).all(|byte| byte.is_ascii_digit()) {
+            self.found.options.push("-#".to_owned());
+        } else {
+            self.bundle(word);
+        }
+    }
+
+    fn long(&mut self, name: &str, attached: Option<Word>) {
+        let entries: Vec<Entry> = self.options.abbreviated(name).into_iter().cloned().collect();
+        match entries.as_slice() {
+            [] => self.unknown(name, attached),
+            [one] => self.take(one, attached),
+            several => {
+                // The program refuses it or takes one of them.
+                for entry in several {
+                    self.note(entry);
+                }
+                self.found.hints.extend(attached.map(|word| word.text));
+                self.floor("an abbreviated option that can be several");
+            }
+        }
+    }
+
+    /// Short options in one word, the last with its value.
+    fn bundle(&mut self, word: &Word) {
+        for (at, c) in word.text.char_indices().skip(1) {
+            let end = at + c.len_utf8();
+            let Some(entry) = self.options.exact(&format!("-{c}")).cloned() else {
+                self.unknown(&format!("-{c}"), None);
+                self.found.options.push(word.text.clone());
+                self.found.hints.push(word.text.clone());
+                // What follows may be its value.
+                continue;
+            };
+            let rest = (end < word.text.len()).then(|| word.after(end));
+            match entry.takes {
+                Takes::Nothing => self.note(&entry),
+                Takes::Attached => {
+                    self.note(&entry);
+                    return;
+                }
+                _ => {
+                    self.take(&entry, rest);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// An option that is not in the table.
+    fn unknown(&mut self, name: &str, attached: Option<Word>) {
+        self.found.options.push(name.to_owned());
+        self.found.hints.extend(attached.map(|word| word.text));
+        if !self.harmless {
+            self.found.powers.push(vec![name.to_owned()]);
+        }
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        let names = || entry.names.iter().map(|name| (*name).to_owned());
+        self.found.options.extend(names());
+        if entry.power {
+            self.found.powers.push(names().collect());
+        }
+        self.found.recursive |= entry.recursive;
+        self.found.pattern |= entry.pattern;
+    }
+
+    fn take(&mut self, entry: &Entry, attached: Option<Word>) {
+        self.note(entry);
+        if matches!(entry.takes, Takes::Nothing | Takes::Attached) {
+            self.found.hints.extend(attached.filter(|_| entry.takes == Takes::Nothing).map(|word| word.text));
+            return;
+        }
+        let Some(value) = attached.or_else(|| self.next()) else { return };
+        match entry.takes {
+            Takes::Path(access) => self.path(&value, Place::new("", access)),
+            Takes::Directory => {
+                let before = self.found.directory.take().unwrap_or_default();
+                self.path(&value, Place { below: Some(before.clone()), ..Place::read("") });
+                self.found.lost |= !value.known;
+                self.found.directory = Some(below(&before, &value.text));
+            }
+            Takes::Named => {
+                let text = value.known().map(|text| text.split_once(['@', '<', '=']));
+                match text {
+                    Some(Some((_, file))) if !file.is_empty() => self.found.places.push(Place::read(file)),
+                    Some(_) => {}
+                    None => self.floor("a value that can name a file"),
+                }
+            }
+            Takes::NameAndPath => {
+                if let Some(path) = self.next() {
+                    self.path(&path, Place::read(""));
+                }
+            }
+            Takes::Text | Takes::Nothing | Takes::Attached => {
+                if !value.known && value.splits {
+                    self.floor("a value that may become several words");
+                }
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Word> {
+        let word = self.words.get(self.at)?.clone();
+        self.at += 1;
+        Some(word)
+    }
+
+    fn path(&mut self, value: &Word, place: Place) {
+        match value.known() {
+            Some("-") => {}
+            Some(text) => self.found.places.push(Place { text: text.to_owned(), ..place }),
+            None => {
+                self.found.floors.push(not_understood("a path that only a running shell knows"));
+                self.found.hints.push(value.text.clone());
+            }
+        }
+    }
+}

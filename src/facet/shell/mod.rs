@@ -1,0 +1,128 @@
+//! Shell texts taken apart: every simple command with what it names, and what is not understood.
+//!
+//! [`script`] and [`argv`] know no file system and no policy. They fail closed: what two parsers do not agree on, what
+//! only a running shell could tell, and what is read as code is a floor, which asks whatever allows the rest.
+
+mod arguments;
+mod budget;
+mod check;
+mod find;
+mod flow;
+mod options;
+mod programs;
+mod simple;
+mod special;
+mod tables;
+mod tree;
+mod words;
+mod worker;
+mod wrappers;
+
+use super::{Floor, FloorWhy};
+use crate::record::Access;
+
+pub(super) use simple::is_harmless_variable;
+pub(super) use worker::{argv, script};
+
+/// A shell text, taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    /// Every simple command, those inside others included.
+    pub commands: Vec<Command>,
+}
+
+/// A simple command.
+#[derive(Debug, Default)]
+pub(super) struct Command {
+    /// The program, its subcommand and its operands; options and their values are left out where they are known.
+    pub words: Vec<Argument>,
+    /// Everything that follows the program.
+    pub rest: Vec<Argument>,
+    /// Options that are present, by every name they have.
+    pub options: Vec<String>,
+    /// Options that run programs or write files, each by every name it has.
+    pub powers: Vec<Vec<String>>,
+    /// Whether the program's options are known.
+    pub tabled: bool,
+    /// Paths that it names or redirects to.
+    pub places: Vec<Place>,
+    /// Texts that might lead to a path, with parts that only a running shell knows.
+    pub hints: Vec<String>,
+    /// The directories it may run in, from where the call starts; none is one that is not known.
+    pub bases: Vec<Option<String>>,
+    /// The text that is not understood, where this stands for one.
+    pub unread: Option<String>,
+    /// Asks that no allow lifts.
+    pub floors: Vec<Floor>,
+}
+
+/// A word of a command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Argument {
+    /// What the program is given; as it was written, where only a running shell could tell.
+    pub text: String,
+    /// Whether that is what the program is given.
+    pub known: bool,
+}
+
+/// A path that a command names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    /// As the program is given it.
+    pub text: String,
+    /// How it is used, if that is known.
+    pub access: Option<Access>,
+    /// Whether the program goes on below it.
+    pub recursive: bool,
+    /// Whether the last component counts as it is, too.
+    pub keep_last: bool,
+    /// The directory that relative paths start at, where an option names one.
+    pub below: Option<String>,
+}
+
+impl Place {
+    fn new(text: impl Into<String>, access: impl Into<Option<Access>>) -> Self {
+        let access = access.into();
+        let keep_last = access == Some(Access::Delete);
+        Self { text: text.into(), access, recursive: false, keep_last, below: None }
+    }
+
+    fn read(text: impl Into<String>) -> Self {
+        Self::new(text, Access::Read)
+    }
+
+    fn recursive(self, recursive: bool) -> Self {
+        Self { recursive, ..self }
+    }
+}
+
+impl Command {
+    /// A text that is not understood, and why.
+    fn not_understood(text: &str, why: &str) -> Self {
+        Self {
+            words: vec![Argument { text: text.to_owned(), known: false }],
+            unread: Some(text.to_owned()),
+            bases: vec![None],
+            floors: vec![not_understood(why)],
+            ..Self::default()
+        }
+    }
+}
+
+/// A text that is not for these shells.
+pub(super) fn not_read(text: &str, why: &str) -> Script {
+    Script { commands: vec![Command::not_understood(text, why)] }
+}
+
+/// A floor for what is not fully understood.
+fn not_understood(why: impl Into<String>) -> Floor {
+    Floor::because(FloorWhy::Shell, why)
+}
+
+/// The file name of a program.
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+#[cfg(test)]
+mod tests;

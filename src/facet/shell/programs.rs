@@ -1,0 +1,184 @@
+//! From a program and its arguments to what the command does.
+
+use super::arguments::{Arguments, Until, read};
+use super::flow::{Bases, Flow};
+use super::simple::{Given, Walk, command, under};
+use super::tables::{Operands, Program};
+use super::words::Word;
+use super::{Command, Place, base_name, find, not_understood, special, tables, wrappers};
+use crate::record::Access;
+
+impl Walk {
+    /// One simple command.
+    pub fn run(&mut self, words: Vec<Word>, mut given: Given, bases: &Bases) -> Flow {
+        let Some(first) = words.first() else {
+            self.push(command(&words, given, bases));
+            return Flow::same(bases);
+        };
+        let Some(program) = first.known().map(str::to_owned) else {
+            given.floors.push(not_understood("the command word is known only when it runs"));
+            let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+            self.push(Command { unread: Some(text), ..command(&words, given, bases) });
+            return Flow::same(bases);
+        };
+        if program.contains('/') {
+            given.places.push(Place::read(&program));
+        }
+        let name = base_name(&program).to_owned();
+        if let Some(why) = special::changes_the_shell(&name) {
+            given.floors.push(not_understood(why));
+        }
+        if let Some(wrapper) = wrappers::find(&name) {
+            return self.wrapped(wrapper, &words, given, bases);
+        }
+        let arguments = words.get(1..).unwrap_or_default();
+        match name.as_str() {
+            "cd" | "pushd" => return self.change_directory(&words, given, bases),
+            "find" => {
+                self.find(&words, given, bases);
+                return Flow::same(bases);
+            }
+            "tar" => special::tar(arguments, &mut given),
+            _ => {}
+        }
+        // Another program of that name takes what it likes.
+        let usual = program == name || ["/bin/", "/usr/bin/"].iter().any(|at| program.strip_prefix(at) == Some(&name));
+        let mut made = match tables::program(&name).filter(|_| usual) {
+            Some(Program::Plain(row)) => {
+                let found = read(&row.options, arguments, Until::End, row.harmless);
+                tabled(&words, found, row.operands, given, bases, None)
+            }
+            Some(Program::Family { options, rows }) => family(&words, options, rows, given, bases),
+            None => untabled(&words, given, bases),
+        };
+        special::look_closer(&name, arguments, &mut made);
+        self.push(made);
+        Flow::same(bases)
+    }
+
+    fn find(&mut self, words: &[Word], given: Given, bases: &Bases) {
+        let found = find::read(words.get(1..).unwrap_or_default());
+        for inner in found.runs {
+            let floors = vec![not_understood("runs with names that `find` puts in")];
+            self.run(inner, Given { floors, ..Given::default() }, bases);
+        }
+        let made = tabled(words, found.arguments, Operands::Text, given, bases, None);
+        self.push(made);
+    }
+
+    fn change_directory(&mut self, words: &[Word], given: Given, bases: &Bases) -> Flow {
+        let options = super::options::Options::parse("-P -L -e -@");
+        let found = read(&options, words.get(1..).unwrap_or_default(), Until::End, false);
+        let target = match found.operands.as_slice() {
+            [one] if one.text != "-" && !one.text.starts_with('+') => one.known().map(str::to_owned),
+            _ => None,
+        };
+        let elsewhere =
+            given.places.iter().any(|place| place.access != Some(Access::Write)) || !given.floors.is_empty();
+        let mut made = tabled(words, found, Operands::Paths(Some(Access::Read)), given, bases, None);
+        if target.is_none() {
+            made.floors.push(not_understood("a directory that only a running shell knows"));
+        }
+        self.push(made);
+        match target {
+            Some(target) if !elsewhere => Flow { ok: bases.into(&target), err: bases.clone() },
+            _ => Flow { ok: Bases::unknown(), err: bases.clone() },
+        }
+    }
+}
+
+/// A command whose program's options are known.
+fn tabled(
+    words: &[Word],
+    mut found: Arguments,
+    operands: Operands,
+    given: Given,
+    bases: &Bases,
+    subcommand: Option<&str>,
+) -> Command {
+    operands.places(&mut found);
+    if let Some(directory) = found.directory.clone() {
+        under(&mut found.places, &directory);
+    }
+    let mut made = command(words, given, bases);
+    let subcommand = subcommand.map(|name| Word::literal(name).argument());
+    made.words.extend(subcommand.into_iter().chain(found.operands.iter().map(Word::argument)));
+    made.options = found.options;
+    made.powers = found.powers;
+    made.places.append(&mut found.places);
+    made.hints.append(&mut found.hints);
+    made.floors.append(&mut found.floors);
+    if found.lost {
+        made.bases = vec![None];
+    }
+    made.tabled = true;
+    made
+}
+
+/// A program with subcommands: its own options stand before them.
+fn family(
+    words: &[Word],
+    options: &super::options::Options,
+    rows: &[tables::Row],
+    given: Given,
+    bases: &Bases,
+) -> Command {
+    let arguments = words.get(1..).unwrap_or_default();
+    let outer = read(options, arguments, Until::Operand, false);
+    let rest = arguments.get(outer.used..).unwrap_or_default();
+    let Some((name, inner)) = rest.split_first() else {
+        return tabled(words, outer, Operands::Text, given, bases, None);
+    };
+    let Some(subcommand) = name.known() else {
+        let mut made = untabled(words, given, bases);
+        made.floors.push(not_understood("a subcommand that only a running shell knows"));
+        return made;
+    };
+    let Some(row) = rows.iter().find(|row| row.names.contains(&subcommand)) else {
+        let mut made = untabled(words, given, bases);
+        made.powers = outer.powers;
+        made.options.extend(outer.options);
+        made.words.truncate(1);
+        made.words.extend(rest.iter().map(Word::argument));
+        return made;
+    };
+    let mut found = read(&row.options.and(options), inner, Until::End, row.harmless);
+    found.options.splice(0..0, outer.options);
+    found.powers.splice(0..0, outer.powers);
+    found.places.splice(0..0, outer.places);
+    found.hints.splice(0..0, outer.hints);
+    found.floors.splice(0..0, outer.floors);
+    found.lost |= outer.lost;
+    found.directory = outer.directory.or(found.directory);
+    tabled(words, found, row.operands, given, bases, Some(subcommand))
+}
+
+/// A command of a program that nobody has described: every word may be a path, and used in any way.
+fn untabled(words: &[Word], given: Given, bases: &Bases) -> Command {
+    let mut made = command(words, given, bases);
+    for word in words.iter().skip(1) {
+        made.words.push(word.argument());
+        let Some(text) = word.known() else {
+            made.floors.push(not_understood("a word that only a running shell knows"));
+            made.hints.push(word.text.clone());
+            continue;
+        };
+        if !text.starts_with('-') {
+            made.places.push(Place::new(text, None));
+            // `of=FILE`, `host:FILE`, `@FILE`.
+            let parts =
+                text.split(['=', ':', '@', ',']).skip(1).filter(|part| !part.is_empty() && !text.contains("://"));
+            made.places.extend(parts.map(|part| Place::new(part, None)));
+            made.hints.push(text.to_owned());
+        } else if text.len() > 1 {
+            let name = text.split_once('=').map_or(text, |(name, _)| name);
+            made.options.push(name.to_owned());
+            match text.split_once('=') {
+                Some((_, value)) => made.places.push(Place::new(value, None)),
+                None => made.hints.push(text.to_owned()),
+            }
+            made.hints.push(text.to_owned());
+        }
+    }
+    made
+}

@@ -1,0 +1,202 @@
+//! Simple commands: assignments, redirects and words, before anybody knows the program.
+
+use brush_parser::ast::{self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem, IoRedirect};
+
+use super::flow::{Bases, Flow};
+use super::words::{Met, Word};
+use super::{Argument, Command, Place, Script, not_understood};
+use crate::facet::Floor;
+use crate::record::Access;
+
+/// Commands of one text; more are not looked at.
+const MAX_COMMANDS: usize = 4_096;
+
+/// A text while it is taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    commands: Vec<Command>,
+    /// The command words as they stand in the text, for the second parser.
+    pub names: Vec<String>,
+    pub depth: usize,
+}
+
+/// What a command is given besides its words.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    pub met: Met,
+    pub places: Vec<Place>,
+    pub hints: Vec<String>,
+    pub floors: Vec<Floor>,
+    /// Whether something but the caller's input is read from standard input.
+    pub input: bool,
+}
+
+impl Given {
+    /// A file that is opened before the command runs.
+    pub fn redirected(&mut self, raw: &str, accesses: &[Access]) {
+        let word = self.met.word(raw);
+        let Some(text) = word.known() else {
+            self.floors.push(not_understood("a redirect to what only a running shell knows"));
+            self.hints.push(word.text);
+            return;
+        };
+        self.places.extend(accesses.iter().map(|access| Place::new(text, *access)));
+    }
+}
+
+impl Walk {
+    /// A shell text.
+    pub fn text(text: &str) -> Script {
+        let mut walk = Self::default();
+        walk.script(text, &Bases::start());
+        Script { commands: walk.commands }
+    }
+
+    /// A command line that no shell reads.
+    pub fn words(words: Vec<Word>) -> Script {
+        let mut walk = Self::default();
+        walk.run(words, Given::default(), &Bases::start());
+        Script { commands: walk.commands }
+    }
+
+    pub fn push(&mut self, command: Command) {
+        if self.commands.len() < MAX_COMMANDS {
+            self.commands.push(command);
+        } else if let Some(last) = self.commands.last_mut() {
+            let floor = not_understood("more commands than can be looked at");
+            if !last.floors.contains(&floor) {
+                last.floors.push(floor);
+            }
+        }
+    }
+
+    /// A floor of the text as a whole.
+    pub fn floor(&mut self, why: &str) {
+        self.push(Command { bases: vec![None], floors: vec![not_understood(why)], ..Command::default() });
+    }
+
+    pub fn simple(&mut self, simple: &ast::SimpleCommand, bases: &Bases) -> Flow {
+        let mut given = Given::default();
+        let mut words: Vec<Word> = Vec::new();
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            match item {
+                CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => assign(assignment, &mut given),
+                other => self.item(other, &mut words, &mut given, bases),
+            }
+        }
+        if let Some(name) = &simple.word_or_name {
+            self.names.push(name.value.clone());
+            words.push(given.met.word(&name.value));
+        }
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            self.item(item, &mut words, &mut given, bases);
+        }
+        self.finish(words, given, bases)
+    }
+
+    fn item(&mut self, item: &CommandPrefixOrSuffixItem, words: &mut Vec<Word>, given: &mut Given, bases: &Bases) {
+        match item {
+            CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                given.input |= matches!(redirect, IoRedirect::HereDocument(..) | IoRedirect::HereString(..));
+                self.redirect(redirect, given, bases);
+            }
+            CommandPrefixOrSuffixItem::Word(word) => words.push(given.met.word(&word.value)),
+            CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                if matches!(assignment.value, AssignmentValue::Array(_))
+                    || matches!(assignment.name, AssignmentName::ArrayElementName(..))
+                {
+                    assign(assignment, given);
+                }
+                words.push(given.met.word(&word.value));
+            }
+            CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
+                self.list(&subshell.list, bases);
+                words.push(Word::unknown("<(…)"));
+            }
+        }
+    }
+
+    /// Judges what a command consists of, and what runs while it is put together.
+    pub fn finish(&mut self, words: Vec<Word>, mut given: Given, bases: &Bases) -> Flow {
+        for script in std::mem::take(&mut given.met.scripts) {
+            self.substitution(&script, bases);
+        }
+        given.floors.append(&mut given.met.floors);
+        if words.is_empty() && given.places.is_empty() && given.floors.is_empty() {
+            return Flow::same(bases);
+        }
+        self.run(words, given, bases)
+    }
+}
+
+/// What a command line comes to: a command with its places, in each directory it may run in.
+pub(super) fn command(words: &[Word], given: Given, bases: &Bases) -> Command {
+    let rest: Vec<Argument> = words.iter().skip(1).map(Word::argument).collect();
+    Command {
+        words: words.iter().take(1).map(Word::argument).collect(),
+        rest,
+        places: given.places,
+        hints: given.hints,
+        bases: bases.all().to_vec(),
+        floors: given.floors,
+        ..Command::default()
+    }
+}
+
+/// Where relative paths start after an option such as `-C`; the directory itself knows where it starts.
+pub(super) fn under(places: &mut [Place], directory: &str) {
+    for place in places.iter_mut().filter(|place| place.below.is_none()) {
+        place.below = Some(directory.to_owned());
+    }
+}
+
+/// An assignment before a command, or without one.
+fn assign(assignment: &ast::Assignment, given: &mut Given) {
+    let name = match &assignment.name {
+        AssignmentName::VariableName(name) => name.as_str(),
+        AssignmentName::ArrayElementName(_, index) => {
+            given.met.arithmetic(index);
+            ""
+        }
+    };
+    match &assignment.value {
+        AssignmentValue::Scalar(word) => {
+            given.met.word(&word.value);
+        }
+        AssignmentValue::Array(elements) => {
+            for (key, value) in elements {
+                key.iter().for_each(|key| given.met.arithmetic(&key.value));
+                given.met.word(&value.value);
+            }
+        }
+    }
+    if !is_harmless_variable(name) {
+        given.floors.push(not_understood(format!("sets the variable `{name}`, which can change what runs")));
+    }
+}
+
+/// Whether no program finds what it runs, reads or writes by this variable.
+pub(in crate::facet) fn is_harmless_variable(name: &str) -> bool {
+    const NAMES: [&str; 17] = [
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "CARGO_TERM_COLOR",
+        "TERM",
+        "COLUMNS",
+        "LINES",
+        "CI",
+        "RUST_BACKTRACE",
+        "RUST_LOG",
+        "NODE_ENV",
+        "DEBIAN_FRONTEND",
+        "SOURCE_DATE_EPOCH",
+    ];
+    const LOCALES: [&str; 8] =
+        ["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "LC_PAPER"];
+    NAMES.contains(&name) || LOCALES.contains(&name)
+}

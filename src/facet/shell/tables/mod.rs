@@ -1,0 +1,163 @@
+//! What is known of the programs that people allow most: their options and their operands.
+//!
+//! Only what is known to do no more than read is listed without a mark; what is missing counts as a power.
+
+mod files;
+mod git;
+mod net;
+mod text;
+mod tools;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::arguments::Arguments;
+use super::options::Options;
+use super::{Place, not_understood};
+use crate::record::Access;
+
+/// How a program, or one of its subcommands, is described.
+type Line = (&'static str, Operands, &'static str);
+
+/// A program with its options.
+#[derive(Debug)]
+pub(super) enum Program {
+    /// One without subcommands.
+    Plain(Row),
+    /// One with subcommands.
+    Family { options: Options, rows: Vec<Row> },
+}
+
+/// A program or a subcommand.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub names: Vec<&'static str>,
+    pub options: Options,
+    pub operands: Operands,
+    /// Whether no option does harm, whatever it is.
+    pub harmless: bool,
+}
+
+/// What the words are that are no options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Operands {
+    /// Texts that name nothing; no option does harm.
+    Harmless,
+    /// Texts that name nothing.
+    Text,
+    /// Paths.
+    Paths(Option<Access>),
+    /// Paths, and all below them.
+    Trees(Access),
+    /// Paths that are read; without one, the directory it runs in.
+    Listed,
+    /// A pattern, then paths that are read; without one, where it goes on below directories, the one it runs in.
+    Pattern,
+    /// As `Pattern`, and it always goes on below directories.
+    PatternBelow,
+    /// A path that is read, then one that is written.
+    InOut,
+    /// What is copied, and where to.
+    Copy,
+    /// What is moved, and where to.
+    Move,
+    /// Revisions, and paths of a repository: read where an option prints what is in them.
+    Revisions,
+    /// Revisions, and paths of a repository: read.
+    Contents,
+}
+
+/// The program of that name, if it is known.
+pub(super) fn program(name: &str) -> Option<&'static Program> {
+    static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
+        let mut programs = HashMap::new();
+        let plain = [text::PROGRAMS, files::PROGRAMS, net::PROGRAMS].into_iter().flatten();
+        for (names, operands, options) in plain {
+            for name in names.split_whitespace() {
+                programs.insert(name, Program::Plain(row(name, *operands, options)));
+            }
+        }
+        let families = [git::FAMILY, tools::KUBECTL, tools::DOCKER, tools::NPM, tools::CARGO, tools::PIP];
+        for (names, options, lines) in families {
+            for name in names.split_whitespace() {
+                let rows = lines.iter().map(|(names, operands, options)| row(names, *operands, options)).collect();
+                programs.insert(name, Program::Family { options: Options::parse(options), rows });
+            }
+        }
+        programs
+    });
+    PROGRAMS.get(name)
+}
+
+fn row(names: &'static str, operands: Operands, options: &'static str) -> Row {
+    Row {
+        names: names.split_whitespace().collect(),
+        options: Options::parse(options),
+        operands,
+        harmless: operands == Operands::Harmless,
+    }
+}
+
+impl Operands {
+    /// Adds the paths that the operands name.
+    pub fn places(self, found: &mut Arguments) {
+        let operands = std::mem::take(&mut found.operands);
+        let last = operands.len().saturating_sub(1);
+        let skipped = usize::from(matches!(self, Self::Pattern | Self::PatternBelow) && !found.pattern);
+        let recursive = found.recursive || matches!(self, Self::Trees(_) | Self::PatternBelow | Self::Contents);
+        for (at, word) in operands.iter().enumerate().skip(skipped) {
+            let (access, recursive) = match self {
+                Self::Harmless | Self::Text => break,
+                Self::Paths(access) => (access, recursive),
+                Self::Trees(access) => (Some(access), true),
+                Self::Listed | Self::Pattern | Self::PatternBelow | Self::Revisions | Self::Contents => {
+                    (Some(Access::Read), recursive)
+                }
+                Self::InOut => (Some(if at == 0 { Access::Read } else { Access::Write }), false),
+                Self::Copy | Self::Move if at == last && last > 0 && !found.pattern => (Some(Access::Write), false),
+                Self::Copy => (Some(Access::Read), recursive),
+                Self::Move => (Some(Access::Delete), true),
+            };
+            match word.known() {
+                Some("-") => {}
+                Some(text) => {
+                    found.places.push(Place::new(text, access).recursive(recursive));
+                    if matches!(self, Self::Revisions | Self::Contents) {
+                        in_a_revision(text, found);
+                    }
+                }
+                None => {
+                    found.floors.push(not_understood("a path that only a running shell knows"));
+                    found.hints.push(word.text.clone());
+                    // What a pattern can match lies in this folder.
+                    if let Some((folder, _)) = word.prefix.rsplit_once('/') {
+                        found.places.push(Place::new(format!("{folder}/"), access).recursive(recursive));
+                    }
+                }
+            }
+        }
+        let given = match (self, found.before_dashes) {
+            (Self::Contents | Self::Revisions, Some(at)) => operands.len() > at,
+            (Self::Contents | Self::Revisions, None) => false,
+            _ => operands.len() > skipped,
+        };
+        let whole = match self {
+            Self::Listed | Self::PatternBelow | Self::Contents => true,
+            Self::Pattern | Self::Revisions => found.recursive,
+            _ => false,
+        };
+        if whole && !given {
+            found.places.push(Place::read(".").recursive(recursive));
+        }
+        found.operands = operands;
+    }
+}
+
+/// `rev:path`, and what a range or an exclusion leads.
+fn in_a_revision(text: &str, found: &mut Arguments) {
+    if let Some((_, path)) = text.split_once(':').filter(|(_, path)| !path.is_empty()) {
+        let path = path.rsplit([':', ')']).next().unwrap_or(path);
+        found.places.push(Place::read(path));
+        found.hints.push(path.to_owned());
+    }
+}

@@ -1,0 +1,110 @@
+//! Programs that print, look at and search text.
+
+use super::Line;
+use super::Operands::{Harmless, InOut, Listed, Paths, Pattern, PatternBelow, Text};
+use crate::record::Access::Read;
+
+const GREP: &str = "-i|--ignore-case --no-ignore-case -v|--invert-match -w|--word-regexp -x|--line-regexp -c|--count \
+    -l|--files-with-matches -L|--files-without-match -n|--line-number -H|--with-filename -h|--no-filename -o|--only-matching \
+    -q|--quiet|--silent -s|--no-messages -b|--byte-offset -E|--extended-regexp -F|--fixed-strings -G|--basic-regexp \
+    -P|--perl-regexp -a|--text -z|--null-data -Z|--null -U|--binary -T|--initial-tab -y --line-buffered \
+    -e|--regexp=^ -f|--file=<^ -m|--max-count= -A|--after-context= -B|--before-context= -C|--context= --label= \
+    --binary-files= -d|--directories=* -D|--devices= --include= --exclude= --exclude-from=< --exclude-dir= \
+    --color=? --colour=? -r|--recursive* -R|--dereference-recursive* -I --help -V|--version -#";
+
+const RG: &str = "-i|--ignore-case -s|--case-sensitive -S|--smart-case -v|--invert-match -w|--word-regexp -x|--line-regexp \
+    -c|--count --count-matches -l|--files-with-matches --files-without-match -n|--line-number -N|--no-line-number \
+    -H|--with-filename -I|--no-filename -o|--only-matching -q|--quiet -F|--fixed-strings -P|--pcre2 -U|--multiline \
+    --multiline-dotall -a|--text -0|--null --column --heading --no-heading --hidden -. -u|--unrestricted --no-ignore \
+    --no-ignore-vcs --vimgrep --json --stats --trim -p|--pretty --no-messages --passthru --one-file-system --crlf \
+    -e|--regexp=^ -f|--file=<^ -m|--max-count= -A|--after-context= -B|--before-context= -C|--context= -d|--max-depth= \
+    -g|--glob= --iglob= -t|--type= -T|--type-not= -r|--replace= --sort= --sortr= -M|--max-columns= -j|--threads= \
+    --max-filesize= -E|--encoding= --color= --colors= --context-separator= --engine= --ignore-file=< --files^ \
+    --type-list^ -L|--follow* --no-config --help -h --version -V";
+
+/// `name …`, operands, options.
+pub(super) const PROGRAMS: &[Line] = &[
+    ("echo true false : pwd", Harmless, ""),
+    ("printf", Text, ""),
+    ("which", Text, "-a -s"),
+    ("type", Text, "-a -t -p -P -f"),
+    (
+        "date",
+        Text,
+        "-u|--utc|--universal -R|--rfc-email -I|--iso-8601=? --rfc-3339= -d|--date= -r|--reference=< -f|--file=< \
+        -s|--set=! --debug --resolution --help --version -j",
+    ),
+    ("sleep", Text, "--help --version"),
+    ("basename dirname", Text, "-a|--multiple -s|--suffix= -z|--zero --help --version"),
+    ("test [", Text, ""),
+    ("grep egrep fgrep zgrep", Pattern, GREP),
+    ("rg", PatternBelow, RG),
+    (
+        "sed",
+        Pattern,
+        "-n|--quiet|--silent -E|-r|--regexp-extended -s|--separate -u|--unbuffered -z|--null-data --posix \
+        --debug --sandbox -e|--expression=^ -f|--file=<^! -i|--in-place=?! --follow-symlinks --help --version",
+    ),
+    (
+        "jq",
+        Pattern,
+        "-n|--null-input -r|--raw-output -j|--join-output -a|--ascii-output -c|--compact-output -C|--color-output \
+        -M|--monochrome-output -S|--sort-keys -s|--slurp -R|--raw-input -e|--exit-status --tab --seq --stream --unbuffered \
+        --indent= -f|--from-file=<^! --slurpfile=2 --rawfile=2 -h|--help -V|--version",
+    ),
+    (
+        "cat",
+        Paths(Some(Read)),
+        "-A|--show-all -b|--number-nonblank -e -E|--show-ends -n|--number -s|--squeeze-blank -t \
+        -T|--show-tabs -u -v|--show-nonprinting --help --version",
+    ),
+    (
+        "head",
+        Paths(Some(Read)),
+        "-c|--bytes= -n|--lines= -q|--quiet|--silent -v|--verbose -z|--zero-terminated --help --version -#",
+    ),
+    (
+        "tail",
+        Paths(Some(Read)),
+        "-c|--bytes= -n|--lines= -f|--follow=? -F -q|--quiet|--silent -v|--verbose -z|--zero-terminated \
+        -s|--sleep-interval= --pid= --retry --max-unchanged-stats= --help --version -#",
+    ),
+    (
+        "wc",
+        Paths(Some(Read)),
+        "-c|--bytes -m|--chars -l|--lines -L|--max-line-length -w|--words --files0-from=<! --total= \
+        --help --version",
+    ),
+    (
+        "sort",
+        Paths(Some(Read)),
+        "-b|--ignore-leading-blanks -d|--dictionary-order -f|--ignore-case -g|--general-numeric-sort \
+        -i|--ignore-nonprinting -M|--month-sort -h|--human-numeric-sort -n|--numeric-sort -R|--random-sort -r|--reverse \
+        -V|--version-sort -c|--check=? -C -m|--merge -s|--stable -u|--unique -z|--zero-terminated -k|--key= -t|--field-separator= \
+        -S|--buffer-size= --batch-size= --parallel= --sort= --random-source=< --files0-from=<! -o|--output=> \
+        -T|--temporary-directory=> --compress-program=! --debug --help --version",
+    ),
+    (
+        "uniq",
+        InOut,
+        "-c|--count -d|--repeated -D -u|--unique -i|--ignore-case -f|--skip-fields= -s|--skip-chars= -w|--check-chars= \
+        -z|--zero-terminated --all-repeated=? --group=? --help --version",
+    ),
+    (
+        "cut",
+        Paths(Some(Read)),
+        "-b|--bytes= -c|--characters= -d|--delimiter= -f|--fields= -n -s|--only-delimited --complement \
+        --output-delimiter= -z|--zero-terminated --help --version",
+    ),
+    ("tr", Text, "-c|-C|--complement -d|--delete -s|--squeeze-repeats -t|--truncate-set1 --help --version"),
+    (
+        "ls",
+        Listed,
+        "-a|--all -A|--almost-all --author -b|--escape --block-size= -B|--ignore-backups -c -C --color=? -d|--directory \
+        -D|--dired -f -F|--classify=? --file-type --format= --full-time -g --group-directories-first -G|--no-group \
+        -h|--human-readable --si -H|--dereference-command-line --hide= --hyperlink=? --indicator-style= -i|--inode -I|--ignore= \
+        -k|--kibibytes -l -L|--dereference -m -n|--numeric-uid-gid -N|--literal -o -p -q|--hide-control-chars \
+        --show-control-chars -Q|--quote-name --quoting-style= -r|--reverse -R|--recursive* -s|--size -S --sort= --time= \
+        --time-style= -t -T|--tabsize= -u -U -v -w|--width= -x -X -Z|--context --zero -1 --help --version",
+    ),
+];

@@ -1,0 +1,253 @@
+//! Texts and what they come to.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::time::Instant;
+
+use super::*;
+
+/// The commands, each with its places; `!` where something asks.
+fn told(text: &str) -> Vec<String> {
+    let script = script(text);
+    let place = |place: &Place| {
+        let access = match place.access {
+            Some(Access::Read) => "r",
+            Some(Access::Write) => "w",
+            Some(Access::Delete) => "d",
+            None => "?",
+        };
+        let below =
+            place.below.iter().filter(|below| !below.is_empty()).map(|below| format!("{below}/")).collect::<String>();
+        format!(" {access}:{below}{}{}", place.text, if place.recursive { "/**" } else { "" })
+    };
+    let command = |command: &Command| {
+        let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+        let places: String = command.places.iter().map(place).collect();
+        let powers: String = command.powers.iter().map(|names| format!(" +{}", names[0])).collect();
+        let bases: Vec<&str> = command.bases.iter().map(|base| base.as_deref().unwrap_or("?")).collect();
+        let at = if bases == [""] { String::new() } else { format!(" @{}", bases.join("|")) };
+        format!("{}{places}{powers}{at}{}", words.join(" "), if command.floors.is_empty() { "" } else { " !" })
+    };
+    script.commands.iter().map(command).collect()
+}
+
+#[test]
+fn simple_commands_are_read_by_their_tables() {
+    for (text, expected) in [
+        ("cat a b", "cat a b r:a r:b"),
+        ("grep -rn x docs", "grep x docs r:docs/**"),
+        ("grep -rn x", "grep x r:./**"),
+        ("grep -e x -f list a", "grep a r:list r:a"),
+        ("sort -o out in", "sort in w:out r:in +-o"),
+        ("sort --outp=out in", "sort in w:out r:in +-o"),
+        ("git -C sub log -p -- a", "git log a r:sub r:sub/a/**"),
+        ("git log --oneline -5", "git log"),
+        ("git show HEAD:a/b", "git show HEAD:a/b r:HEAD:a/b/** r:a/b r:./**"),
+        ("git -c x.y=z status", "git status +-c"),
+        ("kubectl -n x delete pod p", "kubectl delete pod p"),
+        ("kubectl delete -n x pod p", "kubectl delete pod p"),
+        ("find a b -name x", "find a b r:a/** r:b/**"),
+        ("find a -delete", "find a d:a/** +-delete"),
+        ("cp -r a b", "cp a b r:a/** w:b"),
+        ("mv a b", "mv a b d:a/** w:b"),
+        ("ls", "ls r:."),
+        ("head -5 a > b", "head a w:b r:a"),
+        ("tool -x a --y=b", "tool -x a --y=b ?:a ?:b"),
+        ("tar czf a.tgz docs", "tar czf a.tgz docs w:a.tgz r:docs/**"),
+        ("sed -n '1,5p;/x/d' a", "sed 1,5p;/x/d a r:a"),
+        ("sed 's/a/b/w out' a", "sed s/a/b/w out a r:a +w"),
+        ("rm -rf a", "rm a d:a/**"),
+        ("sed -i s/a/b/ x", "sed s/a/b/ x r:x w:x +-i"),
+        ("dd if=a of=b", "dd if=a of=b ?:if=a ?:a ?:of=b ?:b"),
+        ("curl -s h.example/x", "curl h.example/x r:http://h.example/x"),
+        ("X=1 LANG=C ls a", "ls a r:a !"),
+        ("LANG=C ls a", "ls a r:a"),
+        ("echo * $x", "echo * $x"),
+        ("cat a 2>&1 >/dev/null", "cat a w:/dev/null r:a"),
+    ] {
+        assert_eq!(told(text), [expected.to_owned()], "{text}");
+    }
+}
+
+#[test]
+fn directories_are_followed_as_far_as_they_are_known() {
+    assert_eq!(told("cd a && cat b")[1], "cat b r:b @a");
+    assert_eq!(told("cd a; cat b")[1], "cat b r:b @a|");
+    assert_eq!(told("cd a || cat b")[1], "cat b r:b");
+    assert_eq!(told("(cd a && cat b); cat c")[2], "cat c r:c");
+    assert_eq!(told("cd a | cat b; cat c")[2], "cat c r:c");
+    assert_eq!(told("cd && cat b")[1], "cat b r:b @?");
+    assert_eq!(told("cd a && cd ../b && pwd")[2], "pwd @a/../b");
+    assert_eq!(told("env -C a cat b")[1], "cat b r:b @a");
+    assert!(told("while true; do cd x; cat y; done").iter().any(|line| line.ends_with(" !")));
+}
+
+#[test]
+fn wrappers_are_judged_with_what_they_run() {
+    for (text, inner) in [
+        ("sh -c 'rm x'", "rm x d:x"),
+        ("bash -lc 'rm x'", "rm x d:x"),
+        ("bash --norc -o pipefail -c 'rm x'", "rm x d:x"),
+        ("env -i A=1 rm x", "rm x d:x"),
+        ("env -S 'rm x'", "rm x d:x"),
+        ("timeout -k 5 10 rm x", "rm x d:x"),
+        ("nice -n 5 rm x", "rm x d:x"),
+        ("nohup setsid rm x", "rm x d:x"),
+        ("sudo -u root rm x", "rm x d:x"),
+        ("doas rm x", "rm x d:x"),
+        ("su root -c 'rm x'", "rm x d:x"),
+        ("su -c 'rm x'", "rm x d:x"),
+        ("command rm x", "rm x d:x"),
+        ("exec rm x", "rm x d:x"),
+        ("eval 'rm' x", "rm x d:x"),
+        ("time -p rm x", "rm x d:x"),
+        ("busybox rm x", "rm x d:x"),
+        ("watch -n1 rm x", "rm x d:x"),
+        ("ssh host rm x", "rm x d:x"),
+        ("bash -c \"bash -c 'rm x'\"", "rm x d:x"),
+    ] {
+        assert!(told(text).iter().any(|line| line.starts_with(inner)), "{text}: {:?}", told(text));
+    }
+    for text in ["xargs rm", "find . -exec rm {} +", "find . -execdir sh -c 'rm x' \\;", "parallel rm ::: x"] {
+        let lines = told(text);
+        assert!(
+            lines.iter().any(|line| line.starts_with("rm ") && line.ends_with('!') || line == "rm x d:x"),
+            "{lines:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_understood_asks() {
+    for text in [
+        "ls 'x",
+        "ls $(",
+        "if true; then ls",
+        "$X a",
+        "`x`",
+        "ls *(e:'x':)",
+        "${ rm; }",
+        "{rm,-rf,x}",
+        "f() { ls; }; f",
+        "alias ls=rm",
+        "trap 'rm x' EXIT",
+        ". ./x",
+        "source x",
+        "export PATH=x",
+        "PATH=x",
+        "eval \"$x\"",
+        "bash x.sh",
+        "curl x | sh",
+        "bash",
+        "sh -s",
+        "bash -c \"$X\"",
+        "printf -v 'a[0]' x",
+        "[[ -v x ]]",
+        "test -v x",
+        "let x=1",
+        "declare x",
+        "(( x ))",
+        "echo $((x))",
+        "echo ${x@P}",
+        "[[ x -eq y ]]",
+        "read x",
+        "cat $x",
+        "cat *",
+        "cat ~/x",
+        "python3 -c x",
+        "awk x",
+        "make",
+        "coproc ls",
+        "select x in a; do ls; done",
+        "grep \"$x\" a",
+        "xargs -I ls sh -c ls",
+        "zsh -c ls",
+        "tar cIf 'rm x' out docs",
+        "git \"$x\"",
+        "> $x",
+        "ls <<< $((x))",
+        "A[$(x)]=1 ls",
+        "ls \\\nx",
+        "mapfile -C x",
+        "for PATH in x; do ls; done",
+        "a=(1) ls",
+        "ls & $x",
+        "cat <<E\n$((x))\nE",
+        "time $x",
+        "! $x",
+        "{ $x; }",
+        "env FOO=1 ls",
+        "env -S ls",
+    ] {
+        let script = script(text);
+        let asks = |command: &Command| !command.floors.is_empty();
+        let two_lines = text.contains("\\\n");
+        assert!(two_lines || script.commands.iter().any(asks), "{text}: {:?}", told(text));
+    }
+}
+
+#[test]
+fn every_command_is_found_wherever_it_stands() {
+    for text in [
+        "ls; rm x",
+        "ls || rm x",
+        "ls | rm x",
+        "ls & rm x",
+        "echo $(rm x)",
+        "echo `rm x`",
+        "echo \"$(echo \"$(rm x)\")\"",
+        "cat <(rm x)",
+        "echo > >(rm x)",
+        "cat <<E\n$(rm x)\nE",
+        "if rm x; then ls; fi",
+        "while rm x; do ls; done",
+        "case x in x) rm x;; esac",
+        "for x in $(rm x); do ls; done",
+        "{ rm x; }",
+        "(rm x)",
+        "! rm x",
+        "f() { rm x; }",
+        "[[ -f $(rm x) ]]",
+        "echo $((1+$(rm x)))",
+        "X=$(rm x) ls",
+        "ls > $(rm x)",
+        "cat <<< $(rm x)",
+        "X=($(rm x))",
+        "case $(rm x) in a) ls;; esac",
+        "a[$(rm x)]=1",
+        "echo ${x:-$(rm x)}",
+        "ls 2>&1 && (cd a; rm x)",
+        "coproc rm x",
+        "true;rm x",
+        "ls\nrm x",
+        "ls # a\nrm x",
+        "cat <<A; rm x\nA",
+    ] {
+        assert!(told(text).iter().any(|line| line.starts_with("rm x")), "{text}: {:?}", told(text));
+    }
+}
+
+#[test]
+fn the_parser_is_held_to_its_budget() {
+    let deep = format!("{}true{}", "(".repeat(5_000), ")".repeat(5_000));
+    assert!(script(&deep).commands[0].unread.is_some());
+    let hidden = "( ')' ".repeat(10_000);
+    assert!(script(&hidden).commands[0].unread.is_some());
+    for nasty in
+        ["$((".repeat(8), "${x:-".repeat(30), "\"$(".repeat(30), "`".repeat(999), "[[ ( ".repeat(30), "a=(".repeat(30)]
+    {
+        let start = Instant::now();
+        assert!(script(&nasty).commands.iter().any(|command| !command.floors.is_empty()), "{nasty}");
+        assert!(start.elapsed().as_secs() < 3, "{nasty}: {:?}", start.elapsed());
+    }
+    assert_eq!(told("ls a"), ["ls a r:a"], "the next text is read as ever");
+}
+
+#[test]
+fn long_plain_texts_are_read() {
+    let text = format!("echo {}", "word ".repeat(13_000));
+    let start = Instant::now();
+    let script = script(&text);
+    assert_eq!(script.commands.len(), 1);
+    assert!(script.commands[0].floors.is_empty());
+    println!("{} bytes in {:?}", text.len(), start.elapsed());
+}

@@ -1,0 +1,348 @@
+//! One word of a shell text: what the program is given, and what runs while the word is put together.
+
+use brush_parser::ParserOptions;
+use brush_parser::word::{
+    Parameter, ParameterExpr, ParameterTransformOp, WordPiece, WordPieceWithSource, parse, parse_heredoc,
+};
+
+use super::{Argument, not_understood};
+use crate::facet::Floor;
+
+/// A word as far as it can be told without running it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Word {
+    /// With quotes removed, unknown parts as they were written.
+    pub text: String,
+    /// Whether the text is what the program is given.
+    pub known: bool,
+    /// Whether it may become several words, or none.
+    pub splits: bool,
+    /// What stands before the first part that is not known.
+    pub prefix: String,
+}
+
+impl Word {
+    /// A word that no shell reads.
+    pub fn literal(text: &str) -> Self {
+        Self { text: text.to_owned(), known: true, splits: false, prefix: text.to_owned() }
+    }
+
+    /// A word that something else puts in.
+    pub fn unknown(text: &str) -> Self {
+        Self { text: text.to_owned(), known: false, splits: true, prefix: String::new() }
+    }
+
+    pub fn argument(&self) -> Argument {
+        Argument { text: self.text.clone(), known: self.known }
+    }
+
+    /// The text, if the program is given just that.
+    pub fn known(&self) -> Option<&str> {
+        self.known.then_some(self.text.as_str())
+    }
+
+    /// The rest of the word after `at` bytes of what is known of it.
+    pub fn after(&self, at: usize) -> Self {
+        let cut = |text: &str| text.get(at..).unwrap_or_default().to_owned();
+        Self { text: cut(&self.text), known: self.known, splits: self.splits, prefix: cut(&self.prefix) }
+    }
+}
+
+/// What was met in words.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    /// Texts that the shell runs to put words together.
+    pub scripts: Vec<String>,
+    pub floors: Vec<Floor>,
+}
+
+impl Met {
+    fn floor(&mut self, why: &str) {
+        self.floors.push(not_understood(why));
+    }
+
+    /// Reads a word as it stands in the text.
+    pub fn word(&mut self, raw: &str) -> Word {
+        let mut reading = Reading {
+            met: self,
+            word: Word { known: true, ..Word::default() },
+            plain: String::new(),
+            adjacent: String::new(),
+        };
+        match parse(raw, &ParserOptions::default()) {
+            Ok(pieces) => reading.pieces(&pieces, false),
+            Err(_) => {
+                reading.met.floor("a word cannot be read");
+                reading.unknown(raw, true);
+            }
+        }
+        reading.expanded_later();
+        reading.word
+    }
+
+    /// Reads the body of a here-document that the shell expands.
+    pub fn here_document(&mut self, raw: &str) {
+        match parse_heredoc(raw, &ParserOptions::default()) {
+            Ok(pieces) => {
+                Reading { met: self, word: Word::default(), plain: String::new(), adjacent: String::new() }
+                    .pieces(&pieces, true);
+            }
+            Err(_) => self.floor("a here-document cannot be read"),
+        }
+    }
+
+    /// Reads an arithmetic expression: only literals are no code.
+    pub fn arithmetic(&mut self, raw: &str) {
+        self.here_document(raw);
+        let literal = |c: char| c.is_ascii_digit() || " \t\n+-*/%<>=!&|^~?:,()".contains(c);
+        if !raw.chars().all(literal) {
+            self.floor("an arithmetic expression can evaluate data as code");
+        }
+    }
+}
+
+struct Reading<'a> {
+    met: &'a mut Met,
+    word: Word,
+    /// The unquoted text, other pieces as a NUL.
+    plain: String,
+    /// Adjacent texts, for the parser parts what it does not understand.
+    adjacent: String,
+}
+
+impl Reading<'_> {
+    fn known(&mut self, text: &str) {
+        if self.word.known {
+            self.word.prefix.push_str(text);
+        }
+        self.word.text.push_str(text);
+    }
+
+    fn unknown(&mut self, shown: &str, splits: bool) {
+        self.word.text.push_str(shown);
+        self.word.known = false;
+        self.word.splits |= splits;
+    }
+
+    fn pieces(&mut self, pieces: &[WordPieceWithSource], quoted: bool) {
+        for piece in pieces {
+            self.piece(&piece.piece, quoted);
+        }
+    }
+
+    fn piece(&mut self, piece: &WordPiece, quoted: bool) {
+        if !matches!(piece, WordPiece::Text(_)) {
+            self.plain.push('\0');
+            self.adjacent.clear();
+        }
+        match piece {
+            WordPiece::Text(text) => self.text(text, quoted),
+            WordPiece::SingleQuotedText(text) => self.known(text),
+            WordPiece::EscapeSequence(escape) => match escape.strip_prefix('\\') {
+                Some("\n") => {}
+                Some(text) => self.known(text),
+                None => self.known(escape),
+            },
+            WordPiece::DoubleQuotedSequence(pieces) => self.pieces(pieces, true),
+            WordPiece::GettextDoubleQuotedSequence(pieces) => {
+                self.met.floor("a text that is translated when it runs");
+                self.pieces(pieces, true);
+                self.unknown("", false);
+            }
+            WordPiece::AnsiCQuotedText(text) => self.unknown(&format!("$'{text}'"), false),
+            WordPiece::TildeExpansion(_) => self.unknown("~", false),
+            WordPiece::CommandSubstitution(script) => {
+                self.unknown(&format!("$({script})"), !quoted);
+                self.met.scripts.push(script.clone());
+            }
+            WordPiece::BackquotedCommandSubstitution(script) => {
+                self.unknown(&format!("`{script}`"), !quoted);
+                if script.contains('\\') {
+                    self.met.floor("backslashes between backquotes");
+                }
+                self.met.scripts.push(script.clone());
+            }
+            WordPiece::ArithmeticExpression(expression) => {
+                self.unknown(&format!("$(({}))", expression.value), !quoted);
+                self.met.arithmetic(&expression.value);
+            }
+            WordPiece::ParameterExpansion(parameter) => {
+                self.parameter(parameter);
+                self.unknown(&shown(parameter), !quoted);
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str, quoted: bool) {
+        self.adjacent.push_str(text);
+        if misses_an_expansion(&self.adjacent) || (!quoted && text.contains(['\'', '"'])) {
+            self.met.floor("a word cannot be read one way");
+            self.unknown(text, true);
+            return;
+        }
+        if quoted {
+            self.plain.push('\0');
+            self.known(text);
+            return;
+        }
+        self.plain.push_str(text);
+        if text != "[" && text.contains(['*', '?', '[']) {
+            let at = text.find(['*', '?', '[']).unwrap_or_default();
+            self.known(text.get(..at).unwrap_or_default());
+            self.unknown(text.get(at..).unwrap_or_default(), true);
+        } else {
+            self.known(text);
+        }
+    }
+
+    /// What the shell does to the unquoted text as a whole.
+    fn expanded_later(&mut self) {
+        let plain = std::mem::take(&mut self.plain);
+        let braces = plain.find('{').is_some_and(|at| {
+            let inner = plain.get(at..).unwrap_or_default();
+            inner.contains('}') && (inner.contains(',') || inner.contains(".."))
+        });
+        let extended = plain.contains('(') || plain.contains(')');
+        let tilde = plain.contains("=~") || plain.contains(":~");
+        if braces || extended || tilde {
+            self.word.known = false;
+            self.word.splits = true;
+            let at = self.word.text.find(['{', '(', '~']).unwrap_or_default();
+            let prefix = self.word.text.get(..at).unwrap_or_default();
+            if prefix.len() < self.word.prefix.len() {
+                self.word.prefix = prefix.to_owned();
+            }
+        }
+    }
+
+    /// A text inside an expansion is a word of its own.
+    fn inner(&mut self, text: Option<&String>) {
+        if let Some(text) = text {
+            self.met.word(text);
+        }
+    }
+
+    fn parameter(&mut self, expression: &ParameterExpr) {
+        use ParameterExpr as E;
+        let (parameter, indirect) = match expression {
+            E::Parameter { parameter, indirect } | E::ParameterLength { parameter, indirect } => (parameter, indirect),
+            E::UseDefaultValues { parameter, indirect, default_value: inner, .. }
+            | E::IndicateErrorIfNullOrUnset { parameter, indirect, error_message: inner, .. }
+            | E::UseAlternativeValue { parameter, indirect, alternative_value: inner, .. }
+            | E::RemoveSmallestSuffixPattern { parameter, indirect, pattern: inner }
+            | E::RemoveLargestSuffixPattern { parameter, indirect, pattern: inner }
+            | E::RemoveSmallestPrefixPattern { parameter, indirect, pattern: inner }
+            | E::RemoveLargestPrefixPattern { parameter, indirect, pattern: inner }
+            | E::UppercaseFirstChar { parameter, indirect, pattern: inner }
+            | E::UppercasePattern { parameter, indirect, pattern: inner }
+            | E::LowercaseFirstChar { parameter, indirect, pattern: inner }
+            | E::LowercasePattern { parameter, indirect, pattern: inner } => {
+                self.inner(inner.as_ref());
+                (parameter, indirect)
+            }
+            E::AssignDefaultValues { parameter, indirect, default_value, .. } => {
+                self.inner(default_value.as_ref());
+                self.met.floor("an expansion that sets a variable");
+                (parameter, indirect)
+            }
+            E::ReplaceSubstring { parameter, indirect, pattern, replacement, .. } => {
+                self.inner(Some(pattern));
+                self.inner(replacement.as_ref());
+                (parameter, indirect)
+            }
+            E::Substring { parameter, indirect, offset, length } => {
+                self.met.arithmetic(&offset.value);
+                length.iter().for_each(|length| self.met.arithmetic(&length.value));
+                (parameter, indirect)
+            }
+            E::Transform { parameter, indirect, op } => {
+                if matches!(op, ParameterTransformOp::PromptExpand) {
+                    self.met.floor("`@P` runs what a variable holds");
+                }
+                (parameter, indirect)
+            }
+            E::VariableNames { .. } | E::MemberKeys { .. } => return,
+        };
+        if *indirect {
+            self.met.floor("an indirect expansion can evaluate data as code");
+        }
+        if let Parameter::NamedWithIndex { index, .. } = parameter {
+            self.met.arithmetic(index);
+        }
+    }
+}
+
+/// Whether a text that is said to be plain holds what a shell might expand.
+fn misses_an_expansion(text: &str) -> bool {
+    text.contains('`')
+        || text.match_indices('$').any(|(at, _)| {
+            let next = text.get(at + 1..).and_then(|rest| rest.chars().next());
+            next.is_some_and(|c| c.is_ascii_alphanumeric() || "_({['\"@*#?-$!".contains(c))
+        })
+}
+
+/// An expansion as a person would recognise it.
+fn shown(expression: &ParameterExpr) -> String {
+    match expression {
+        ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } => format!("${name}"),
+        ParameterExpr::Parameter { parameter, .. } => parameter.to_string(),
+        _ => "${…}".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(raw: &str) -> (Word, Met) {
+        let mut met = Met::default();
+        (met.word(raw), met)
+    }
+
+    #[test]
+    fn quotes_are_removed() {
+        for (raw, text) in
+            [("r''m", "rm"), ("'rm'", "rm"), ("\"a b\"", "a b"), ("a\\ b", "a b"), ("'$x `y`'", "$x `y`"), ("{}", "{}")]
+        {
+            let (word, met) = word(raw);
+            assert_eq!(word.known(), Some(text), "{raw}");
+            assert!(met.scripts.is_empty() && met.floors.is_empty(), "{raw}: {met:?}");
+        }
+    }
+
+    #[test]
+    fn what_runs_inside_a_word_is_found() {
+        for raw in [
+            "$(rm)",
+            "`rm`",
+            "\"x $(rm) y\"",
+            "${X:-$(rm)}",
+            "\"${X:=`rm`}\"",
+            "$((1 + $(rm)))",
+            "${X#$(rm)}",
+            "${X/$(rm)/y}",
+            "${X:$(rm)}",
+        ] {
+            let (word, met) = word(raw);
+            assert!(!word.known, "{raw}");
+            assert!(met.scripts.iter().any(|script| script == "rm"), "{raw}: {met:?}");
+        }
+    }
+
+    #[test]
+    fn data_that_is_evaluated_is_a_floor() {
+        for raw in ["$((x))", "$[x]", "${x@P}", "${!x}", "${a[$i]}", "${a[x]}", "${x:=1}", "${ rm; }", "${x:y}"] {
+            assert!(!word(raw).1.floors.is_empty(), "{raw}");
+        }
+        assert!(word("$((1+2))").1.floors.is_empty());
+    }
+
+    #[test]
+    fn what_only_a_shell_can_tell_is_not_known() {
+        for raw in ["*.md", "a?", "[ab]", "{a,b}", "{1..3}", "$x", "~", "~/x", "$'a'", "a=~/x", "@(a|b)"] {
+            assert!(!word(raw).0.known, "{raw}");
+        }
+        assert!(!word("\"$x\"").0.splits && word("$x").0.splits);
+        assert_eq!(word("docs/*.md").0.prefix, "docs/");
+    }
+}

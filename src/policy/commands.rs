@@ -1,0 +1,260 @@
+//! Commands as rules see them: the words they start with, their options, and what an allow covers of them (policy.md,
+//! "What an allow covers in a shell text").
+
+use std::sync::Arc;
+
+use super::fields::{Fields, Target, Thing, Truth};
+use super::judge::target;
+use super::model::Rule;
+use crate::facet::{Argument, CommandFacet, Facet, FacetKind};
+use crate::pattern::{PatternError, Side, fold, is_invisible};
+use crate::record::{Access, Verdict};
+
+/// A command, and the facets among which its paths are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running<'a> {
+    pub command: &'a Arc<CommandFacet>,
+    pub facets: &'a [Facet],
+}
+
+impl<'a> Running<'a> {
+    /// The paths that the command names.
+    pub fn paths(self) -> impl Iterator<Item = Target<'a>> {
+        let own = move |facet: &&Facet| match &facet.kind {
+            FacetKind::Path(path) => path.command.as_ref().is_some_and(|command| Arc::ptr_eq(command, self.command)),
+            _ => false,
+        };
+        self.facets.iter().filter(own).map(move |facet| target(facet, self.facets))
+    }
+}
+
+/// The words that a command starts with.
+#[derive(Debug)]
+pub(super) struct WordsPattern {
+    words: Vec<String>,
+    /// Folded, the program without its folder.
+    folded: Vec<String>,
+}
+
+impl WordsPattern {
+    /// Reads `git push`.
+    ///
+    /// # Errors
+    /// No word, an option, or what only a shell understands.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let wrong = |what: &str, help: &str| PatternError { what: what.into(), help: Some(help.into()) };
+        if words.is_empty() {
+            return Err(wrong(
+                "an empty command matches nothing",
+                "write the words it starts with, such as `git push`",
+            ));
+        }
+        if words.iter().skip(1).any(|word| word.starts_with('-')) {
+            return Err(wrong(
+                "an option among the words of a command",
+                "options may stand anywhere: name them in `option`",
+            ));
+        }
+        if text.contains(['|', '&', ';', '<', '>', '$', '`', '"', '\'', '\\', '*', '?'])
+            || text.chars().any(is_invisible)
+        {
+            return Err(wrong(
+                "a command is named by its plain words",
+                "write the words it starts with; what a shell puts around them is taken apart before",
+            ));
+        }
+        let folded =
+            words.iter().enumerate().map(|(at, word)| if at == 0 { program(word) } else { fold(word) }).collect();
+        Ok(Self { words, folded })
+    }
+}
+
+/// A program as what tightens sees it: without its folder, and without what Windows leaves out.
+fn program(word: &str) -> String {
+    let name = fold(word.rsplit(['/', '\\']).next().unwrap_or(word));
+    name.strip_suffix(".exe").map_or(name.clone(), str::to_owned)
+}
+
+/// Whether a command starts with these words.
+pub(super) fn starts_with(pattern: &WordsPattern, running: Option<Running<'_>>, side: Side) -> Truth {
+    let Some(Running { command, .. }) = running else { return Truth::False };
+    if side == Side::Exact {
+        let given = command.words.iter().filter(|word| word.known).map(|word| &word.text);
+        let known = command.words.iter().take(pattern.words.len()).all(|word| word.known);
+        return (command.unread.is_none() && known && given.take(pattern.words.len()).eq(&pattern.words)).into();
+    }
+    if let Some(text) = &command.unread {
+        return mentions(text, pattern.folded.iter()).into();
+    }
+    let Some(((first, words), (own, more))) = command.words.split_first().zip(pattern.folded.split_first()) else {
+        return Truth::False;
+    };
+    if program(&first.text) != *own {
+        return Truth::False;
+    }
+    let understood = in_order(words, more, |_| false);
+    if command.tabled && command.powers.is_empty() {
+        return understood;
+    }
+    // What an unknown option takes may have been read as a word, or a word as what it takes.
+    understood.max(in_order(&command.rest, more, |word| word.text.starts_with('-')))
+}
+
+/// Whether words begin with those of a pattern; those that `skips` names are passed over, each with the next if need be.
+fn in_order(words: &[Argument], pattern: &[String], skips: impl Fn(&Argument) -> bool) -> Truth {
+    let mut wanted = pattern.iter().peekable();
+    let mut after_skipped = false;
+    for word in words {
+        let Some(next) = wanted.peek() else { break };
+        if !word.known {
+            return Truth::Unknown;
+        }
+        if fold(&word.text) == **next {
+            wanted.next();
+            after_skipped = false;
+        } else if skips(word) {
+            after_skipped = true;
+        } else if !std::mem::take(&mut after_skipped) {
+            return Truth::False;
+        }
+    }
+    wanted.peek().is_none().into()
+}
+
+/// Whether all these words stand in a text that nobody understands, quotes and backslashes left out.
+fn mentions<'a>(text: &str, mut words: impl Iterator<Item = &'a String>) -> bool {
+    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let plain = fold(&plain);
+    let parts = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    words.all(|word| plain.split(parts).any(|part| part == word || part.strip_suffix(".exe") == Some(word)))
+}
+
+/// Whether a command has an option.
+pub(super) fn has_option(option: &str, running: Option<Running<'_>>, side: Side) -> Truth {
+    let Some(Running { command, .. }) = running else { return Truth::False };
+    if command.options.iter().any(|given| given == option) {
+        return Truth::True;
+    }
+    if side == Side::Exact {
+        return Truth::False;
+    }
+    if let Some(text) = &command.unread {
+        return text.contains(option).into();
+    }
+    let short = option.strip_prefix('-').filter(|rest| rest.chars().count() == 1);
+    let may_be = |given: &String| {
+        let abbreviated = given.len() > 2 && given.starts_with("--") && option.starts_with(given.as_str());
+        let bundled = given.starts_with('-') && !given.starts_with("--") && short.is_some_and(|c| given.contains(c));
+        abbreviated || (bundled && !command.tabled)
+    };
+    if command.options.iter().any(may_be) {
+        return Truth::True;
+    }
+    if command.rest.iter().any(|word| !word.known) { Truth::Unknown } else { Truth::False }
+}
+
+/// Whether an allow covers a command, or a path of one, besides that its fields hold.
+pub(super) fn covers(fields: &Fields, target: Target<'_>) -> bool {
+    let Some(Running { command, .. }) = target.running else { return true };
+    match target.thing {
+        Thing::Path { access, lexical, physical } if fields.path.is_empty() => {
+            let inside =
+                if physical.is_empty() { lexical.root.is_some() } else { physical.iter().all(|at| at.root.is_some()) };
+            access == Some(Access::Read) && inside
+        }
+        Thing::Path { .. } | Thing::Other => true,
+        Thing::Command => command.powers.iter().all(|names| names.iter().any(|name| fields.option.contains(name))),
+    }
+}
+
+/// Whether a command of a program that nobody has described holds words that a deny names: it may run them.
+pub(super) fn hides_denied<'a>(running: Running<'_>, mut rules: impl Iterator<Item = &'a Rule>) -> bool {
+    let command = running.command;
+    if command.tabled {
+        return false;
+    }
+    let holds = |pattern: &WordsPattern| {
+        let words = || command.rest.iter().map(|word| &word.text);
+        pattern.folded.first().is_some_and(|first| words().any(|word| mentions(word, std::iter::once(first))))
+    };
+    rules.any(|rule| rule.verdict == Verdict::Deny && rule.fields.command.iter().any(holds))
+}
+
+/// Reads an entry of `option`.
+///
+/// # Errors
+/// What is no option.
+pub(super) fn option(text: &str) -> Result<String, PatternError> {
+    let name = text.strip_prefix("--").or_else(|| text.strip_prefix('-')).unwrap_or(text);
+    if name.is_empty() || text.contains(|c: char| c.is_whitespace() || c == '=' || is_invisible(c)) {
+        return Err(PatternError {
+            what: "no option has this name".into(),
+            help: Some("write it as it is given, without its value: `-c`, `--output`".into()),
+        });
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn argument(text: &str) -> Argument {
+        Argument { text: text.trim_start_matches('$').to_owned(), known: !text.starts_with('$') }
+    }
+
+    fn command(words: &[&str], rest: &[&str], tabled: bool) -> Arc<CommandFacet> {
+        let all = |words: &[&str]| words.iter().copied().map(argument).collect();
+        Arc::new(CommandFacet { words: all(words), rest: all(rest), tabled, ..CommandFacet::default() })
+    }
+
+    fn holds(pattern: &str, command: &Arc<CommandFacet>, side: Side) -> Truth {
+        starts_with(&WordsPattern::parse(pattern).unwrap(), Some(Running { command, facets: &[] }), side)
+    }
+
+    #[test]
+    fn an_allow_takes_the_words_as_they_are() {
+        let push = command(&["git", "push", "origin"], &["push", "origin"], true);
+        assert_eq!(holds("git push", &push, Side::Exact), Truth::True);
+        assert_eq!(holds("git", &push, Side::Exact), Truth::True);
+        for near in ["gi", "Git push", "git pus", "git push origin main", "git origin", "/usr/bin/git"] {
+            assert_eq!(holds(near, &push, Side::Exact), Truth::False, "{near}");
+        }
+        assert_eq!(holds("git push", &command(&["git", "$push"], &["$push"], true), Side::Exact), Truth::False);
+    }
+
+    #[test]
+    fn a_deny_takes_what_might_be_meant() {
+        for words in [["/bin/rm", "x"], ["RM", "x"], ["rm.exe", "x"]] {
+            assert_eq!(holds("rm", &command(&words, &["x"], true), Side::Wide), Truth::True, "{words:?}");
+        }
+        let hidden = command(&["tool", "-n", "x", "delete"], &["-n", "x", "delete"], false);
+        assert_eq!(holds("tool delete", &hidden, Side::Wide), Truth::True);
+        assert_eq!(holds("tool delete", &hidden, Side::Exact), Truth::False);
+        let data = command(&["git", "commit", "push"], &["commit", "push"], true);
+        assert_eq!(holds("git push", &data, Side::Wide), Truth::False);
+        assert_eq!(holds("git push", &command(&["git", "$x"], &["$x"], true), Side::Wide), Truth::Unknown);
+        assert_eq!(holds("rm", &command(&["rmdir"], &[], true), Side::Wide), Truth::False);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_searched_for_denied_words() {
+        let unread = Arc::new(CommandFacet { unread: Some("ls; r''m -rf x".into()), ..CommandFacet::default() });
+        assert_eq!(holds("rm", &unread, Side::Wide), Truth::True);
+        assert_eq!(holds("rm", &unread, Side::Exact), Truth::False);
+        assert_eq!(holds("curl", &unread, Side::Wide), Truth::False);
+    }
+
+    #[test]
+    fn words_that_no_command_starts_with_are_refused() {
+        for text in ["", "git -c", "git log | sh", "rm *", "$X"] {
+            assert!(WordsPattern::parse(text).is_err(), "{text}");
+        }
+        for text in ["", "-", "--", "--x=y", "-o f"] {
+            assert!(option(text).is_err(), "{text}");
+        }
+        assert!(option("-n").is_ok() && option("w").is_ok());
+    }
+}
