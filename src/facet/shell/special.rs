@@ -188,7 +188,7 @@ fn sed(arguments: &[Word], made: &mut Command) {
     // Whichever word is the script, the first operand is one unless an option gave it.
     let plain =
         |word: &&Word| word.known().is_some_and(|text| PLAIN.as_ref().is_some_and(|plain| plain.is_match(text)));
-    if !scripts.iter().all(|word| plain(word)) {
+    if !scripts.iter().all(plain) {
         made.powers.push(vec!["w".to_owned(), "e".to_owned()]);
         for word in scripts {
             // `w FILE` and `r FILE` name files to the end of the line.

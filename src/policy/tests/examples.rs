@@ -21,7 +21,7 @@ fn examples_that_hold_load() {
         "{verdict: deny, tool: refund, upstream: billing, agent: job, args: {amount: {gt: 100}}, reason: r, examples: {match: [{tool: refund, arguments: {amount: 100.5}}, {arguments: {amount: 101}}], not_match: [{tool: refund, arguments: {amount: 100}}, {tool: refund, upstream: other, arguments: {amount: 101}}, {tool: refund, agent: ana, arguments: {amount: 101}}]}}",
         "{verdict: deny, tool: '@shell', reason: r, examples: {match: [rm -rf /], not_match: [{tool: read_file, arguments: {path: a}}]}}",
         "{verdict: allow, method: resources/read, path: docs/, examples: {match: [{method: resources/read, arguments: {uri: 'file:///root/docs/a'}}], not_match: [{method: resources/read, arguments: {uri: 'file:///etc/passwd'}}]}}",
-        "{verdict: allow, tool: '@shell', examples: {not_match: ['ls']}}",
+        "{verdict: allow, tool: '@shell', examples: {match: ['ls docs'], not_match: ['ls $X', 'ls > a', 'ls /etc']}}",
     ] {
         assert_eq!(errors(rule), "", "{rule}");
     }
@@ -39,7 +39,8 @@ fn an_example_that_fails_refuses_the_load_where_it_stands() {
             "{verdict: allow, tool: '@fs_read', examples: {match: [{tool: unheard_of, arguments: {path: a}}]}}",
             "`heuristic`",
         ),
-        ("{verdict: allow, tool: '@shell', examples: {match: [ls]}}", "not built yet"),
+        ("{verdict: allow, tool: '@shell', examples: {match: ['ls $X']}}", "a floor asks"),
+        ("{verdict: allow, command: ls, examples: {match: ['ls; pwd']}}", "does not match"),
         ("{verdict: deny, tool: x, reason: r, examples: {match: [{tol: x}]}}", "did you mean `tool`?"),
         ("{verdict: deny, tool: x, reason: r, examples: {match: [{tool: x, arguments: [1]}]}}", "not an object"),
         ("{verdict: deny, tool: x, reason: r, examples: {matches: [{tool: x}]}}", "did you mean `match`?"),
@@ -97,7 +98,7 @@ fn a_call_is_explained_from_what_is_known_of_its_caller() {
     assert_eq!(facet["lexical"], value!(bench.folder.path().join("docs/a.md").to_str().unwrap()));
     assert_eq!(facet["matches"][0]["rule"], "read");
 
-    let answer = bench.says(r#"{"tool":"execute_cmd","arguments":{"command":"ls"}}"#);
+    let answer = bench.says(r#"{"tool":"execute_cmd","arguments":{"command":"ls $X"}}"#);
     assert_eq!(answer["verdict"], "ask");
     assert_eq!(answer["floors"][0]["why"], "shell", "{answer:#}");
     assert!(answer["needed_for_allow"].as_array().unwrap().len() >= 2, "{answer:#}");

@@ -7,6 +7,7 @@ mod judging;
 mod laws;
 mod loading;
 mod reach;
+mod shell;
 
 use std::path::PathBuf;
 

@@ -36,6 +36,7 @@ impl Tree {
             lexical: self.space.locate(&lexical),
             canonical: None,
             recursive,
+            command: None,
         });
         Facet { kind, floors: Vec::new() }
     }

@@ -1,0 +1,191 @@
+//! What an allow covers in a shell text, and what a deny reaches there.
+
+use super::*;
+use crate::facet::extract_shell;
+use crate::record::Verdict::{self, Allow, Ask, Deny};
+
+/// The verdict for a text, in the root `/root` of a file system that nobody shares.
+fn verdict(rules: &[&str], text: &str) -> Verdict {
+    let config = UpstreamConfig::new("files", Transport::Workspace, "/root".into());
+    let space = Space::new(&UpstreamConfig { filesystem: crate::config::FileSystem::None, ..config });
+    let touched = extract_shell(&space, text).unwrap();
+    judge(&super::rules(rules), &call("run_shell"), &touched, &space).verdict
+}
+
+const LOOK: &str = "{verdict: allow, command: [ls, cat, grep, find, sort, sed, echo, git status, git log, git diff, head, xargs, sh, bash, env, cd, tar, curl, jq, cp, tool]}";
+
+#[test]
+fn an_allow_without_a_path_covers_reading_in_the_root() {
+    for text in [
+        "ls",
+        "cat a b | sort -n | head -5",
+        "git log --oneline -5",
+        "git diff HEAD",
+        "cd docs && cat a",
+        "bash -c 'cat a'",
+        "grep -rn x docs",
+        "find docs -name '*.md'",
+        "ls a > /dev/null 2>&1",
+        "echo \"$X\" $Y *",
+        "LANG=C sort a",
+        "sh -c 'cd a; ls'",
+        "git -C docs status",
+        "cat <<< x",
+        "echo $(ls docs)",
+        "sed -n 's/a/b/p' x",
+        "env LANG=C ls",
+        "jq -r .a x",
+    ] {
+        assert_eq!(verdict(&[LOOK], text), Allow, "{text}");
+    }
+    for text in [
+        "cat /etc/passwd",
+        "cat ../a",
+        "cd .. && cat a",
+        "cd docs; cat ../../a",
+        "git -C .. log",
+        "ls > a",
+        "cat a >> b",
+        "cp a b",
+        "ls; pwd",
+        "ls | sh",
+        "git push",
+        "git",
+        "git -c x=y status",
+        "git log --output=x",
+        "sort -o x a",
+        "sort --compress-program=x a",
+        "find . -exec rm {} +",
+        "find . -delete",
+        "find . -fprint x",
+        "sed -i s/a/b/ x",
+        "sed -n 'w x' a",
+        "sed -n -l 5p 'w x' a",
+        "tar -cf x a",
+        "tar -tf a -I x",
+        "tar xf a",
+        "curl http://h.example/",
+        "curl -o x h.example",
+        "jq -f a b",
+        "jq 'import \"a\"; .'",
+        "xargs ls",
+        "xargs -I ls sh -c ls",
+        "sh x.sh",
+        "bash",
+        "env ls=1 ls",
+        "env X=1 ls",
+        "env -S 'ls'",
+        "X=1 ls",
+        "cat $X",
+        "cat *",
+        "cat ~/x",
+        "./ls",
+        "/tmp/ls",
+        "LS",
+        "ls\u{a0}-l",
+        "tool a",
+        "tool -o a",
+        "tool --out=a",
+        "tool $(ls)",
+        "grep -f /etc/x a",
+        "cat < /etc/passwd",
+        "ls &> a",
+        "cat a <> b",
+        "ls >| a",
+        "bash -c 'ls > a'",
+        "bash --rcfile x -c ls",
+        "sh -c \"$X\"",
+        "ls () { x; }",
+        "env -C / cat etc/passwd",
+        "cd / && cat etc/passwd",
+        "cd $X && cat a",
+        "git diff --no-index a /etc/passwd",
+        "git log --ext-diff",
+        "echo ${X@P}",
+        "echo $((X))",
+        "time ls",
+        "! ls",
+        "cat a\\\n /etc/passwd",
+        "zsh -c ls",
+        "ls -la --hyperlink-x",
+        "git log -p ../x",
+        "head -n 1 -- /etc/passwd",
+        "cat -- ../x",
+        "cat file:///root/a",
+        "git show HEAD",
+        "grep -r x /",
+        "find / -name x",
+        "ls ..",
+    ] {
+        // `time` and `!` are harmless, and may be understood one day.
+        if !matches!(text, "! ls") {
+            assert_eq!(verdict(&[LOOK], text), Ask, "{text}");
+        }
+    }
+}
+
+#[test]
+fn powers_and_places_need_to_be_named() {
+    let sort = "{verdict: allow, command: sort, option: [-o], path: out/}";
+    assert_eq!(verdict(&[sort], "sort -o out/a out/b"), Allow);
+    assert_eq!(verdict(&[sort], "sort -o out/a in/b"), Ask, "all of a command's paths, by one rule");
+    assert_eq!(verdict(&[sort], "sort --compress-program=x -o out/a out/b"), Ask);
+    let write = "{verdict: allow, command: echo, path: out/}";
+    assert_eq!(verdict(&[write], "echo x > out/a"), Allow);
+    assert_eq!(verdict(&[write], "echo x > a"), Ask);
+    assert_eq!(verdict(&[write], "echo x"), Ask, "it runs in the root, not in out/");
+    assert_eq!(verdict(&[write], "cd out && echo x"), Ask, "`cd` is a command of its own");
+    let two = ["{verdict: allow, command: [echo, cat]}", "{verdict: allow, tool: '@fs_write', path: out/}"];
+    assert_eq!(verdict(&two, "cat a > out/b"), Allow);
+    assert_eq!(verdict(&two, "tool > out/b"), Ask);
+    assert_eq!(verdict(&["{verdict: allow, tool: run_shell}"], "cat a; ls"), Allow);
+    assert_eq!(verdict(&["{verdict: allow, tool: run_shell}"], "cat a > b"), Ask);
+    assert_eq!(verdict(&["{verdict: allow, command: tool, path: ./}"], "tool -x a b=c"), Allow);
+    assert_eq!(verdict(&["{verdict: allow, command: tool, path: ./}"], "tool -x --out=/etc/a"), Ask);
+}
+
+#[test]
+fn a_deny_reaches_every_command_and_spelling() {
+    let deny =
+        ["{verdict: allow, tool: '@any', path: ./}", "{verdict: deny, command: [rm, git push, tool drop], reason: r}"];
+    for text in [
+        "rm a",
+        "ls; rm a",
+        "/bin/rm a",
+        "'r'm a",
+        "sudo rm a",
+        "bash -c 'rm a'",
+        "echo $(rm a)",
+        "cat <(rm a)",
+        "git -C x push",
+        "git --no-pager push",
+        "git -c a=b push",
+        "git push -f",
+        "tool -n x drop",
+        "tool drop",
+        "git $X",
+        "find . -exec rm {} \\;",
+        "env -S 'rm a'",
+        "select x in a; do rm a; done",
+        "RM a",
+        "rm.exe a",
+        "strange rm a; rm",
+        "f() { rm a; }",
+        "xargs rm",
+    ] {
+        assert_eq!(verdict(&deny, text), Deny, "{text}");
+    }
+    for text in ["rmdir a", "git commit -m 'rm a; git push'", "echo rm", "grep rm a", "cat 'rm'", "git log --grep push"]
+    {
+        assert_ne!(verdict(&deny, text), Deny, "{text}");
+    }
+    assert_eq!(verdict(&deny, "strange rm a"), Ask, "an unknown program may run what it is given");
+    let option = ["{verdict: deny, command: git push, option: [--force, -f], reason: r}"];
+    for text in ["git push --force", "git push -f", "git push -uf origin", "git push origin --forc", "git push $X"] {
+        assert_eq!(verdict(&option, text), Deny, "{text}");
+    }
+    assert_eq!(verdict(&option, "git push origin"), Ask);
+    let except = ["{verdict: deny, command: rm, reason: r, except: [{path: build/}]}"];
+    assert_eq!(verdict(&except, "rm -r build/x"), Ask);
+    assert_eq!(verdict(&except, "rm -r build/x src"), Deny);
+}
