@@ -9,20 +9,16 @@ use thirtyfour::prelude::*;
 /// A browser with a profile of its own; ended when dropped.
 pub struct Browser {
     pub page: WebDriver,
-    driver: Child,
+    _driver: Driver,
     _profile: TempDir,
 }
 
 impl Browser {
     pub async fn start() -> Self {
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("chromedriver starts: scripts/test --install brings it");
-        let mut lines = BufReader::new(driver.stdout.take().expect("its output")).lines().map_while(Result::ok);
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut driver = Driver(command.spawn().expect("chromedriver starts: scripts/test --install brings it"));
+        let mut lines = BufReader::new(driver.0.stdout.take().expect("its output")).lines().map_while(Result::ok);
         let port = lines
             .find_map(|line| line.rsplit_once("successfully on port ")?.1.trim_end_matches('.').parse::<u16>().ok())
             .expect("its port");
@@ -45,7 +41,7 @@ impl Browser {
             options.add_arg(argument).expect("an argument");
         }
         let page = WebDriver::new(format!("http://127.0.0.1:{port}"), options).await.expect("a browser");
-        Self { page, driver, _profile: profile }
+        Self { page, _driver: driver, _profile: profile }
     }
 
     /// The element, as soon as it is there and shown.
@@ -64,9 +60,12 @@ impl Browser {
     }
 }
 
-impl Drop for Browser {
+/// Ended when dropped, whatever became of the browser.
+struct Driver(Child);
+
+impl Drop for Driver {
     fn drop(&mut self) {
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
