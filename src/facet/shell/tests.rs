@@ -232,6 +232,18 @@ fn the_parser_is_held_to_its_budget() {
     assert!(script(&deep).commands[0].unread.is_some());
     let hidden = "( ')' ".repeat(10_000);
     assert!(script(&hidden).commands[0].unread.is_some());
+    // As deep as the budget lets them: none may bring the process down.
+    for longest in [
+        format!("[[ {}a ]]", "! ".repeat(990)),
+        format!("[[ {}a ]]", "a && ".repeat(490)),
+        format!("if a; then b; {} fi", "elif a; then b; ".repeat(490)),
+        "if 'fi'; then ".repeat(990),
+        "{ '}'; ".repeat(990),
+        "a[".repeat(990),
+        "time ".repeat(990),
+    ] {
+        assert!(!script(&longest).commands.is_empty(), "{longest}");
+    }
     for nasty in
         ["$((".repeat(8), "${x:-".repeat(30), "\"$(".repeat(30), "`".repeat(999), "[[ ( ".repeat(30), "a=(".repeat(30)]
     {
