@@ -51,6 +51,14 @@ pub struct Tool {
     pub heuristic: bool,
 }
 
+impl Tool {
+    /// Whether what its arguments touch is found by parsing a language, which may take much longer than looking paths
+    /// up: not on a thread that serves others.
+    pub fn is_parsed(&self) -> bool {
+        self.argv.is_some() || self.arguments.iter().any(|(_, argument)| matches!(argument, Argument::Command))
+    }
+}
+
 /// What one argument is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Argument {
@@ -85,4 +93,19 @@ pub enum Argument {
     Text,
     /// Never shown.
     Secret,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn commands_and_command_lines_are_parsed_and_paths_are_not() {
+        let parsed = |catalogue: &str, tool: &str| Catalogue::builtin(catalogue).unwrap().tools[tool].is_parsed();
+        assert!(parsed("workspace", "execute_cmd"));
+        assert!(!parsed("workspace", "read_file"));
+        let argv = Tool { argv: Some(vec!["kubectl".to_owned()]), ..Tool::default() };
+        assert!(argv.is_parsed() && !Tool::default().is_parsed());
+    }
 }
