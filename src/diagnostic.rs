@@ -1,6 +1,7 @@
 //! Messages about files that people edit: where, what is wrong, what to do.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -72,6 +73,12 @@ impl fmt::Display for Diagnostic {
         }
         Ok(())
     }
+}
+
+/// A path as an operator would write it: from the working directory where it lies below.
+pub fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
 }
 
 /// The nearest of `known` to what was written, if it is near enough to be a slip of the hand.

@@ -14,7 +14,7 @@ use crate::record::{Depth, Source};
 use crate::secret::{Secret, TokenHash};
 
 pub use defaults::{default_state_dir, expiry, is_name, is_upstream_id};
-pub use load::load;
+pub use load::{load, policy_of};
 
 /// The id of the gateway's own tools, which no configured upstream may take.
 pub const RESERVED_UPSTREAM: &str = "portcullis";

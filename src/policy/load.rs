@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::model::Policy;
 use super::{builtin, examples, find, link, read};
 use crate::config::{BUILT_IN_GUARDRAILS, Config, PolicyConfig};
-use crate::diagnostic::{Diagnostic, Severity, did_you_mean};
+use crate::diagnostic::{Diagnostic, Severity, did_you_mean, shown};
 
 /// A policy, and what a person should look at.
 #[derive(Debug)]
@@ -72,6 +72,11 @@ pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<
     Ok(Loaded { policy, warnings: found, files })
 }
 
+/// The files that [`load`] would read.
+pub fn files(config: &PolicyConfig) -> Vec<PathBuf> {
+    find::files(&config.files).0
+}
+
 /// The gateway's files that `own-files` denies besides the policy: the configuration, and the folder of store, audit and
 /// tokens.
 pub fn own_files(config: &Config) -> Vec<PathBuf> {
@@ -101,12 +106,6 @@ const CONFIG: &str = "portcullis.yaml";
 /// An error that belongs to no line.
 fn of_file(file: &str, message: String) -> Diagnostic {
     Diagnostic { severity: Severity::Error, file: file.into(), line: 0, column: 0, message, help: None, snippet: None }
-}
-
-/// A path as an operator would write it: from the working directory where it lies below.
-fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here).unwrap_or(path).display().to_string()
 }
 
 /// `sha256:…` over the files, named from their common folder, and the switched-off built-ins.

@@ -25,5 +25,5 @@ pub use approval::{Grants, Requirement, Terms};
 pub use closed::passes;
 pub use explain::{Executor, explain};
 pub use judge::{FacetJudgement, Judgement, Subject, judge, needs_walk};
-pub use load::{Loaded, load, own_files, strangers};
+pub use load::{Loaded, files, load, own_files, strangers};
 pub use model::{Policy, Rule};

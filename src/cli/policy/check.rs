@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::client::{CONFIG_FILE, Failure, Format, print};
 use crate::cli::exit::Exit;
 use crate::config::{self, PolicyConfig};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, shown};
 use crate::policy::{self, Loaded};
 
 /// What to check.
@@ -24,6 +24,19 @@ pub struct Check {
     format: Format,
 }
 
+/// Where policy files are looked for, beside the configuration, if that cannot say.
+const USUAL_FILES: &str = "policies/*.yaml";
+
+/// What came of it.
+struct Checked {
+    /// The policy, if it and the configuration are valid.
+    loaded: Option<Loaded>,
+    findings: Vec<Diagnostic>,
+    files: Vec<PathBuf>,
+    /// Which policy was looked at with an invalid configuration.
+    note: Option<String>,
+}
+
 impl Check {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let (text, exit) = self.report();
@@ -32,39 +45,65 @@ impl Check {
     }
 
     fn report(&self) -> (String, Exit) {
-        let (loaded, findings) = match self.load() {
-            Ok(mut loaded) => {
-                let warnings = std::mem::take(&mut loaded.warnings);
-                (Some(loaded), warnings)
-            }
-            Err(findings) => (None, findings),
-        };
+        let checked = self.check();
         let text = match self.format {
-            Format::Json => for_programs(loaded.as_ref(), &findings),
-            Format::Human => for_people(loaded.as_ref(), &findings),
+            Format::Json => for_programs(&checked),
+            Format::Human => for_people(&checked),
         };
-        (text, if loaded.is_some() { Exit::Done } else { Exit::Invalid })
+        (text, if checked.loaded.is_some() { Exit::Done } else { Exit::Invalid })
     }
 
-    fn load(&self) -> Result<Loaded, Vec<Diagnostic>> {
-        let found = self.config.clone().or_else(|| Some(PathBuf::from(CONFIG_FILE)).filter(|file| file.exists()));
-        let config = match found {
-            Some(file) => Some(config::load(&file)?),
-            None if self.files.is_empty() => Some(config::load(Path::new(CONFIG_FILE))?),
-            None => None,
+    /// Looks at the policy also where the configuration is invalid, so that all errors are told at once.
+    fn check(&self) -> Checked {
+        let file = self.config.clone().unwrap_or_else(|| PathBuf::from(CONFIG_FILE));
+        // Files by themselves need no configuration, unless one is named or there.
+        let needed = self.files.is_empty() || self.config.is_some() || file.exists();
+        let (config, mut findings) = match needed.then(|| config::load(&file)) {
+            Some(Ok(config)) => (Some(config), Vec::new()),
+            Some(Err(findings)) => (None, findings),
+            None => (None, Vec::new()),
         };
-        let own = config.as_ref().map(policy::own_files).unwrap_or_default();
-        if self.files.is_empty() {
-            let config = config.map_or_else(|| config::load(Path::new(CONFIG_FILE)), Ok)?;
-            let mut loaded = policy::load(&config.policy, &own)?;
-            loaded.warnings.extend(policy::strangers(&config, &loaded.policy));
-            return Ok(loaded);
+        let is_valid = findings.is_empty();
+        let (policy, note) = match &config {
+            Some(config) => (config.policy.clone(), None),
+            None => salvage(&file),
+        };
+        let (policy, note) = if self.files.is_empty() { (policy, note) } else { (self.alone(policy.disable), None) };
+        let files = policy::files(&policy);
+        let mut loaded = None;
+        if is_valid || !files.is_empty() {
+            let own = config.as_ref().map_or_else(|| vec![file], policy::own_files);
+            match policy::load(&policy, &own) {
+                Ok(mut found) => {
+                    findings.append(&mut found.warnings);
+                    let config = config.filter(|_| self.files.is_empty());
+                    findings.extend(config.iter().flat_map(|config| policy::strangers(config, &found.policy)));
+                    loaded = Some(found).filter(|_| is_valid);
+                }
+                Err(found) => findings.extend(found),
+            }
         }
-        // Single files need not have what all of them together must.
-        let disable = config.map(|config| config.policy.disable).unwrap_or_default();
-        let files = self.files.iter().map(|file| literal(file)).collect();
-        policy::load(&PolicyConfig { files, require: Vec::new(), disable }, &own)
+        Checked { loaded, findings, files, note }
     }
+
+    /// The files that were named: single ones need not have what all of them together must.
+    fn alone(&self, disable: Vec<String>) -> PolicyConfig {
+        let files = self.files.iter().map(|file| literal(file)).collect();
+        PolicyConfig { files, require: Vec::new(), disable }
+    }
+}
+
+/// The policy of an invalid configuration, as far as it can be read, and what to say of that.
+fn salvage(file: &Path) -> (PolicyConfig, Option<String>) {
+    if let Some(policy) = config::policy_of(file) {
+        return (policy, None);
+    }
+    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    let folder = absolute.parent().unwrap_or(Path::new("/"));
+    let files = vec![format!("{}/{USUAL_FILES}", literal(folder))];
+    let note =
+        format!("`policy.files` could not be read; those of {} were", file.with_file_name(USUAL_FILES).display());
+    (PolicyConfig { files, ..PolicyConfig::default() }, Some(note))
 }
 
 /// A glob that names this file only, whatever characters it has.
@@ -80,41 +119,41 @@ fn literal(file: &Path) -> String {
     glob
 }
 
-fn for_programs(loaded: Option<&Loaded>, findings: &[Diagnostic]) -> String {
-    let files: Option<Vec<String>> =
-        loaded.map(|loaded| loaded.files.iter().map(|file| file.display().to_string()).collect());
+fn for_programs(checked: &Checked) -> String {
+    let files: Vec<String> = checked.files.iter().map(|file| file.display().to_string()).collect();
     json!({
-        "valid": loaded.is_some(),
-        "version": loaded.map(|loaded| &loaded.policy.version),
+        "valid": checked.loaded.is_some(),
+        "version": checked.loaded.as_ref().map(|loaded| &loaded.policy.version),
         "files": files,
-        "findings": findings,
+        "findings": checked.findings,
+        "note": checked.note,
     })
     .to_string()
 }
 
-fn for_people(loaded: Option<&Loaded>, findings: &[Diagnostic]) -> String {
+fn for_people(checked: &Checked) -> String {
     let mut text = String::new();
-    for finding in findings {
+    for finding in &checked.findings {
         text.push_str(&format!("{finding}\n\n"));
     }
-    let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let warnings = many(of(Severity::Warning), "warning");
-    match loaded {
-        Some(Loaded { policy, files, .. }) => {
-            let own = policy.rules().iter().filter(|rule| rule.file.is_some());
-            let (guardrails, rules): (Vec<_>, Vec<_>) = own.partition(|rule| rule.guardrail);
-            let groups = policy.groups().count();
-            text.push_str(&format!(
-                "valid: {}, {}, {}, {}; {warnings}\nversion {}",
-                many(files.len(), "file"),
-                many(groups, "group"),
-                many(rules.len(), "rule"),
-                many(guardrails.len(), "guardrail"),
-                policy.version
-            ));
-        }
-        None => text.push_str(&format!("invalid: {}, {warnings}", many(of(Severity::Error), "error"))),
-    }
+    let of = |severity| checked.findings.iter().filter(|finding| finding.severity == severity).count();
+    let (errors, warnings) = (many(of(Severity::Error), "error"), many(of(Severity::Warning), "warning"));
+    let files = many(checked.files.len(), "policy file");
+    let Some(Loaded { policy, .. }) = &checked.loaded else {
+        text.push_str(&format!("invalid: {errors}, {warnings}; {files} read"));
+        checked.files.iter().for_each(|file| text.push_str(&format!("\n  {}", shown(file))));
+        checked.note.iter().for_each(|note| text.push_str(&format!("\n{note}")));
+        return text;
+    };
+    let own = policy.rules().iter().filter(|rule| rule.file.is_some());
+    let (guardrails, rules): (Vec<_>, Vec<_>) = own.partition(|rule| rule.guardrail);
+    text.push_str(&format!(
+        "valid: {files}, {}, {}, {}; {warnings}\nversion {}",
+        many(policy.groups().count(), "group"),
+        many(rules.len(), "rule"),
+        many(guardrails.len(), "guardrail"),
+        policy.version
+    ));
     text
 }
 
@@ -158,18 +197,44 @@ mod tests {
         let (text, exit) = check(&["--config", config]);
         assert_eq!(exit, Exit::Done, "{text}");
         assert!(
-            text.starts_with("valid: 1 file, 1 group, 0 rules, 0 guardrails; 0 warnings\nversion sha256:"),
+            text.starts_with("valid: 1 policy file, 1 group, 0 rules, 0 guardrails; 0 warnings\nversion sha256:"),
             "{text}"
         );
 
         let (text, exit) = check(&["--config", config, policy.to_str().unwrap()]);
         assert_eq!(exit, Exit::Invalid);
-        assert!(text.ends_with("invalid: 4 errors, 0 warnings"), "{text}");
+        assert!(text.contains("\n\ninvalid: 4 errors, 0 warnings; 1 policy file read\n"), "{text}");
 
         let (text, exit) = check(&["--format", "json", policy.to_str().unwrap()]);
         let json: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((exit, &json["valid"]), (Exit::Invalid, &Value::Bool(false)));
         assert_eq!(json["findings"][0]["line"], 2);
         assert_eq!(json["findings"].as_array().unwrap().len(), 4, "{json:#}");
+    }
+    #[test]
+    fn the_policy_is_told_with_a_broken_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("portcullis.yaml");
+        for (name, rule) in [("policies", "{ name: a, verdict: alow, path: x }"), ("rules", "{ name: b }")] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            let text = format!("version: 1\ngroups:\n  default:\n    rules:\n      - {rule}\n");
+            std::fs::write(folder.path().join(name).join("p.yaml"), text).unwrap();
+        }
+        let told = |text: &str| {
+            std::fs::write(&config, text).unwrap();
+            let (text, exit) = check(&["--config", config.to_str().unwrap()]);
+            assert_eq!(exit, Exit::Invalid, "{text}");
+            text.replace(&format!("{}/", folder.path().display()), "")
+        };
+        insta::assert_snapshot!(told("policy: { files: [rules/*.yaml], disable: [secret] }\nupstream: {}\n"));
+        insta::assert_snapshot!(told("policy: [policies/*.yaml]\nupstreams: {}\n"));
+        insta::assert_snapshot!(told("policy: {\n"));
+
+        std::fs::write(folder.path().join("rules/p.yaml"), "version: 1\ngroups: { default: {} }\n").unwrap();
+        let text = told("policy: { files: [rules/*.yaml] }\nupstream: {}\n");
+        assert!(text.ends_with("invalid: 2 errors, 0 warnings; 1 policy file read\n  rules/p.yaml"), "{text}");
+        std::fs::remove_dir_all(folder.path().join("policies")).unwrap();
+        let text = told("policy: {\n");
+        assert!(text.contains("invalid: 1 error, 0 warnings; 0 policy files read\n`policy.files` could not"), "{text}");
     }
 }

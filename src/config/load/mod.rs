@@ -46,6 +46,20 @@ fn load_with(file: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Resul
     }
 }
 
+/// What the `policy:` section of a file that [`load`] refuses still says: the globs and names that can be read. None where
+/// it names no files.
+pub fn policy_of(file: &Path) -> Option<PolicyConfig> {
+    let absolute = std::path::absolute(file).ok()?;
+    let bytes = std::fs::read(&absolute).ok()?;
+    let (mut unheard, root) = yaml::read("", &bytes);
+    let around = Surroundings { folder: absolute.parent()?.to_owned(), environment: &|_| None };
+    let root = root?;
+    let node = Fields::new(&root, "", &mut unheard)?.optional("policy")?;
+    let mut found = policy(node, &around, &mut unheard)?;
+    found.disable.retain(|name| BUILT_IN_GUARDRAILS.contains(&name.as_str()));
+    (!found.files.is_empty()).then_some(found)
+}
+
 fn file_fields(root: &Node, file: PathBuf, around: &Surroundings<'_>, report: &mut Report) -> Option<Config> {
     let mut fields = Fields::new(root, "portcullis.yaml", report)?;
     let (mcp, admin, public_url) = listen(fields.optional("listen"), report);
