@@ -219,6 +219,16 @@ pub enum FacetKindRecord {
         url: String,
         /// The host, if it has one.
         host: Option<String>,
+        /// The command that names it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        command: Option<String>,
+    },
+    /// An e-mail address.
+    Address {
+        /// The address, without a display name.
+        address: String,
+        /// Its domain, if it can be read.
+        host: Option<String>,
     },
     /// Another method than a tool call.
     Method {

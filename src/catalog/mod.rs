@@ -89,6 +89,8 @@ pub enum Argument {
     Stdin,
     /// A URL.
     Url,
+    /// E-mail addresses: one, a list in a text, or a list of texts.
+    Address,
     /// Text that names nothing.
     Text,
     /// Never shown.

@@ -6,6 +6,7 @@
 mod extract;
 pub mod path;
 mod shell;
+mod url;
 
 use std::sync::Arc;
 
@@ -42,12 +43,9 @@ pub enum FacetKind {
     /// A simple command of a shell text, or a command line.
     Command(Arc<CommandFacet>),
     /// A URL.
-    Url {
-        /// As it was sent.
-        url: String,
-        /// The host, if it has one.
-        host: Option<String>,
-    },
+    Url(UrlFacet),
+    /// An e-mail address.
+    Address(AddressFacet),
     /// A method other than a tool call.
     Method(String),
     /// Nothing else is known.
@@ -82,6 +80,27 @@ impl CommandFacet {
         let words = self.words.iter().take(1).chain(&self.rest).map(|word| word.text.as_str());
         words.collect::<Vec<_>>().join(" ")
     }
+}
+
+/// A URL that a call names.
+#[derive(Clone, Debug)]
+pub struct UrlFacet {
+    /// As it was sent.
+    pub url: String,
+    /// The host as a browser reads it: lower-case ASCII, IPv6 in brackets. None where the URL has none, or, with the
+    /// floor [`FloorWhy::OddUrl`], where it is not known.
+    pub host: Option<String>,
+    /// The command that names it.
+    pub command: Option<Arc<CommandFacet>>,
+}
+
+/// An e-mail address that a call names.
+#[derive(Clone, Debug)]
+pub struct AddressFacet {
+    /// As it was sent, without a display name.
+    pub address: String,
+    /// Its domain, in the form of [`UrlFacet::host`]; none, with a floor, where it is not known.
+    pub host: Option<String>,
 }
 
 /// A path that a call names.
@@ -157,8 +176,10 @@ pub enum FloorWhy {
     Heuristic,
     /// An unmarked argument that starts with `-`.
     OptionLike,
-    /// A nested scheme, or a URL that cannot be read.
+    /// A URL that cannot be read, or that others read differently.
     OddUrl,
+    /// An e-mail address that cannot be read, or that others read differently.
+    OddAddress,
 }
 
 impl FloorWhy {
@@ -178,6 +199,7 @@ impl FloorWhy {
             Self::Heuristic => "heuristic",
             Self::OptionLike => "option_like",
             Self::OddUrl => "odd_url",
+            Self::OddAddress => "odd_address",
         }
     }
 }

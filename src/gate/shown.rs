@@ -75,7 +75,10 @@ pub fn facets(judgement: &Judgement, redaction: &Redaction) -> Vec<FacetRecord> 
                 FacetKindRecord::Command { words, options, cwd } => {
                     words.iter_mut().chain(options).chain(cwd).for_each(clean);
                 }
-                FacetKindRecord::Url { url, host } => [url].into_iter().chain(host).for_each(clean),
+                FacetKindRecord::Url { url, host, command } => {
+                    [url].into_iter().chain(host).chain(command).for_each(clean)
+                }
+                FacetKindRecord::Address { address, host } => [address].into_iter().chain(host).for_each(clean),
                 FacetKindRecord::Method { .. } | FacetKindRecord::Bare => {}
             }
             record.floors.iter_mut().filter_map(|floor| floor.detail.as_mut()).for_each(clean);
@@ -107,7 +110,8 @@ pub fn label(what: &str, touched: &Touched, root: Option<&str>, arguments: Optio
         .filter_map(|facet| match &facet.kind {
             FacetKind::Path(path) => Some(short(&path.lexical.to_string(), root)),
             FacetKind::Command(command) => Some(command.shown()),
-            FacetKind::Url { url, .. } => Some(url.clone()),
+            FacetKind::Url(url) => Some(url.url.clone()),
+            FacetKind::Address(address) => Some(address.address.clone()),
             FacetKind::Method(_) | FacetKind::Bare => None,
         })
         .collect();

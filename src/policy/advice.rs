@@ -59,6 +59,7 @@ fn name(kind: &FacetKindRecord) -> String {
         }
         FacetKindRecord::Command { words, .. } => format!("command `{}`", words.join(" ")),
         FacetKindRecord::Url { url, .. } => format!("URL {url}"),
+        FacetKindRecord::Address { address, .. } => format!("address {address}"),
         FacetKindRecord::Method { method } => format!("method `{method}`"),
         FacetKindRecord::Bare => "the call".into(),
     }
@@ -75,7 +76,9 @@ fn rule_for(kind: &FacetKindRecord) -> &'static str {
             "an allow with `command` would, with `option` too where an option runs programs or writes files, and with `path` \
              where it writes or leaves the root"
         }
-        FacetKindRecord::Url { .. } | FacetKindRecord::Bare => "an allow with `tool` would",
+        FacetKindRecord::Url { command: Some(_), .. } => "an allow with `command` and `host` would",
+        FacetKindRecord::Url { .. } | FacetKindRecord::Address { .. } => "an allow with `tool` or `host` would",
+        FacetKindRecord::Bare => "an allow with `tool` would",
     }
 }
 

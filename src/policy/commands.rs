@@ -18,11 +18,15 @@ pub(super) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// The paths that the command names.
-    pub fn paths(self) -> impl Iterator<Item = Target<'a>> {
-        let own = move |facet: &&Facet| match &facet.kind {
-            FacetKind::Path(path) => path.command.as_ref().is_some_and(|command| Arc::ptr_eq(command, self.command)),
-            _ => false,
+    /// The URLs, or the paths, that the command names.
+    pub fn named(self, urls: bool) -> impl Iterator<Item = Target<'a>> {
+        let own = move |facet: &&Facet| {
+            let command = match &facet.kind {
+                FacetKind::Path(path) if !urls => path.command.as_ref(),
+                FacetKind::Url(url) if urls => url.command.as_ref(),
+                _ => None,
+            };
+            command.is_some_and(|command| Arc::ptr_eq(command, self.command))
         };
         self.facets.iter().filter(own).map(move |facet| target(facet, self.facets))
     }
@@ -163,6 +167,8 @@ pub(super) fn covers(fields: &Fields, target: Target<'_>) -> bool {
                 if physical.is_empty() { lexical.root.is_some() } else { physical.iter().all(|at| at.root.is_some()) };
             access == Some(Access::Read) && inside
         }
+        // Whom a command reaches is never covered by its words alone.
+        Thing::Remote { .. } => !fields.host.is_empty(),
         Thing::Path { .. } | Thing::Other => true,
         Thing::Command => command.powers.iter().all(|names| names.iter().any(|name| fields.option.contains(name))),
     }

@@ -3,6 +3,7 @@
 
 use super::args::ArgTest;
 use super::commands::{self, Running, WordsPattern};
+use super::hosts::{self, HostPattern};
 use super::judge::Subject;
 use super::model::TOOLS_CALL;
 use crate::pattern::{Location, NamePattern, PathPattern, Side};
@@ -88,6 +89,13 @@ pub(super) enum Thing<'a> {
         /// Empty where the file system is not shared.
         physical: &'a [Location],
     },
+    /// A URL or an e-mail address.
+    Remote {
+        /// None where it has none, or where it is not known.
+        host: Option<&'a str>,
+        /// Whether all readers find that host, or none.
+        sure: bool,
+    },
     Command,
     Other,
 }
@@ -102,6 +110,7 @@ pub(super) struct Fields {
     pub access: Vec<Access>,
     pub command: Vec<WordsPattern>,
     pub option: Vec<String>,
+    pub host: Vec<HostPattern>,
     pub method: Vec<NamePattern>,
     pub args: Vec<ArgTest>,
     pub agent: Vec<NamePattern>,
@@ -114,7 +123,7 @@ impl Fields {
     pub fn hold(&self, subject: &Subject<'_>, target: Target<'_>, reading: Reading) -> Truth {
         if let (Thing::Command, Some(running)) = (target.thing, target.running)
             && reading != Reading::Tighten
-            && !(self.path.is_empty() && self.access.is_empty())
+            && !(self.path.is_empty() && self.access.is_empty() && self.host.is_empty())
         {
             return self.hold_on_command(subject, target, running, reading);
         }
@@ -124,7 +133,8 @@ impl Fields {
         }
     }
 
-    /// What loosens a command and names places must hold on all that the command names, what tightens an allow on any.
+    /// What loosens a command and names places or hosts must hold on all of those that the command names, what tightens
+    /// an allow on any.
     fn hold_on_command(
         &self,
         subject: &Subject<'_>,
@@ -133,10 +143,12 @@ impl Fields {
         reading: Reading,
     ) -> Truth {
         let own = self.but_places(subject, target, reading.side());
-        let mut named = running.paths().map(|path| self.hold(subject, path, reading)).peekable();
+        let of_hosts = !self.host.is_empty();
+        let mut named = running.named(of_hosts).map(|named| self.hold(subject, named, reading)).peekable();
         let places = match (named.peek(), &running.command.cwd) {
             (Some(_), _) if reading == Reading::ExceptAllow => named.max().unwrap_or(Truth::False),
             (Some(_), _) => named.min().unwrap_or(Truth::False),
+            (None, _) if of_hosts => Truth::False,
             (None, Some(cwd)) => {
                 let physical = std::slice::from_ref(cwd);
                 self.path.hold(Thing::Path { access: None, lexical: cwd, physical }, reading)
@@ -150,7 +162,9 @@ impl Fields {
     pub fn hold_but_path(&self, subject: &Subject<'_>, target: Target<'_>, reading: Reading) -> Truth {
         let side = reading.side();
         let access = any(&self.access, |access| access_holds(*access, target.thing, side));
-        if access == Truth::False { access } else { access.min(self.but_places(subject, target, side)) }
+        let host = hosts::hold(&self.host, target.thing, side);
+        let places = access.min(host);
+        if places == Truth::False { places } else { places.min(self.but_places(subject, target, side)) }
     }
 
     /// Whether all fields hold but those that only a path has.
@@ -300,7 +314,7 @@ fn access_holds(wanted: Access, thing: Thing<'_>, side: Side) -> Truth {
             Side::Wide => Truth::True,
             Side::Exact => Truth::Unknown,
         },
-        Thing::Command | Thing::Other => Truth::False,
+        Thing::Remote { .. } | Thing::Command | Thing::Other => Truth::False,
     }
 }
 

@@ -9,7 +9,7 @@ use super::fields::{Reading, Target, Thing};
 use super::model::{Group, Names, Policy, Rule};
 use super::reach::{self, Reached};
 use crate::facet::path::Space;
-use crate::facet::{Facet, FacetKind, FloorWhy, Stray, Touched};
+use crate::facet::{AddressFacet, Facet, FacetKind, FloorWhy, Stray, Touched, UrlFacet};
 use crate::message::Value;
 use crate::pattern::Location;
 use crate::record::{Depth, FacetKindRecord, FacetRecord, FloorRecord, Rejection, Source, Verdict};
@@ -256,10 +256,18 @@ pub(super) fn target<'a>(facet: &'a Facet, facets: &'a [Facet]) -> Target<'a> {
             (thing, path.command.as_ref())
         }
         FacetKind::Command(command) => (Thing::Command, Some(command)),
-        FacetKind::Url { .. } | FacetKind::Method(_) | FacetKind::Bare => (Thing::Other, None),
+        FacetKind::Url(url) => (remote(url.host.as_deref(), facet), url.command.as_ref()),
+        FacetKind::Address(address) => (remote(address.host.as_deref(), facet), None),
+        FacetKind::Method(_) | FacetKind::Bare => (Thing::Other, None),
     };
     let running = command.map(|command| Running { command, facets });
     Target { thing, guessed: facet.floors.iter().any(|floor| floor.why == FloorWhy::Heuristic), running }
+}
+
+/// Who is reached, which is not sure where a floor says that others read it differently.
+fn remote<'a>(host: Option<&'a str>, facet: &Facet) -> Thing<'a> {
+    let odd = facet.floors.iter().any(|floor| matches!(floor.why, FloorWhy::OddUrl | FloorWhy::OddAddress));
+    Thing::Remote { host, sure: !odd }
 }
 
 /// All that a path may lead to, the place that would be forwarded first: an approval binds to every one of them.
@@ -285,7 +293,14 @@ fn kind_record(kind: &FacetKind) -> FacetKindRecord {
             options: command.options.clone(),
             cwd: command.cwd.as_ref().map(ToString::to_string),
         },
-        FacetKind::Url { url, host } => FacetKindRecord::Url { url: url.clone(), host: host.clone() },
+        FacetKind::Url(UrlFacet { url, host, command }) => FacetKindRecord::Url {
+            url: url.clone(),
+            host: host.clone(),
+            command: command.as_ref().map(|command| command.shown()),
+        },
+        FacetKind::Address(AddressFacet { address, host }) => {
+            FacetKindRecord::Address { address: address.clone(), host: host.clone() }
+        }
         FacetKind::Method(method) => FacetKindRecord::Method { method: method.clone() },
         FacetKind::Bare => FacetKindRecord::Bare,
     }

@@ -11,6 +11,7 @@ mod examples;
 mod explain;
 mod fields;
 mod find;
+mod hosts;
 pub mod judge;
 mod link;
 pub mod load;

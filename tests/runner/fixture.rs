@@ -99,6 +99,7 @@ pub fn catalogue() -> Catalogue {
     };
     add(&["git_add"], fs, vec![("repo_path", path(Access::Read)), ("files/*", staged)]);
     add(&["fetch", "http_get", "navigate"], "network", vec![("url", Argument::Url)]);
+    add(&["send_mail"], "network", vec![("to", Argument::Address), ("body", Argument::Text)]);
     add(
         &["run_shell", "exec", "execute_command"],
         "shell",

@@ -182,6 +182,7 @@ fn facet_text(out: &mut String, facet: &FacetRecord) {
         }
         FacetKindRecord::Command { words, .. } => field(out, "command", &visible(&words.join(" "))),
         FacetKindRecord::Url { url, .. } => field(out, "url", &visible(url)),
+        FacetKindRecord::Address { address, .. } => field(out, "address", &visible(address)),
         FacetKindRecord::Method { method } => field(out, "method", &visible(method)),
         FacetKindRecord::Bare => {}
     }

@@ -183,6 +183,7 @@ fn describe(facet: &FacetRecord) -> String {
         }
         FacetKindRecord::Command { words, .. } => format!("command {}", words.join(" ")),
         FacetKindRecord::Url { url, .. } => format!("url {url}"),
+        FacetKindRecord::Address { address, .. } => format!("address {address}"),
         FacetKindRecord::Method { method } => format!("method {method}"),
         FacetKindRecord::Bare => "the call itself".into(),
     };

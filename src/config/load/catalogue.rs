@@ -29,8 +29,8 @@ const WORDS: [(&str, Word); 12] = [
     ("text", Word::Is(Argument::Text)),
     ("secret", Word::Is(Argument::Secret)),
     ("path", Word::NeedsAccess),
+    ("address", Word::Is(Argument::Address)),
     ("sql", Word::Later),
-    ("address", Word::Later),
     ("decode", Word::Later),
 ];
 

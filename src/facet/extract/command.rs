@@ -201,7 +201,7 @@ impl<'a> Call<'a> {
         let text = place.text.as_str();
         if text.contains("://") {
             let odd = |what| Floor::because(FloorWhy::OddUrl, what);
-            return self.url_of_command(at, text).map_err(odd);
+            return self.url_of_command(at, command, text).map_err(odd);
         }
         if file_rest(text).is_some() {
             return Err(Floor::because(FloorWhy::Spelling, "a path that reads like a `file:` URI"));
@@ -213,18 +213,6 @@ impl<'a> Call<'a> {
         if let Some(Facet { kind: FacetKind::Path(path), .. }) = self.facets.last_mut() {
             path.command = Some(Arc::clone(command));
         }
-        Ok(())
-    }
-
-    fn url_of_command(&mut self, at: &str, text: &str) -> Result<(), String> {
-        if file_rest(text).is_some() {
-            let plain = self.space.plain(text)?;
-            self.add_path(at, text, &plain, None, Use { access: None, ..Use::default() });
-            self.as_sent(Some(Floor::because(FloorWhy::Spelling, "a `file:` URI in a command")));
-            return Ok(());
-        }
-        let (host, floors) = url::read(text)?;
-        self.add(FacetKind::Url { url: text.to_owned(), host }, floors);
         Ok(())
     }
 

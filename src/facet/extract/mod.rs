@@ -3,11 +3,11 @@
 mod command;
 mod glob;
 mod places;
+mod remote;
 mod stray;
-mod url;
 
 use super::path::{Plain, Space, file_rest, scheme};
-use super::{Facet, FacetKind, Floor, FloorWhy, Malformed, PathFacet, Stray, Touched};
+use super::{Facet, FacetKind, Floor, FloorWhy, Malformed, PathFacet, Stray, Touched, UrlFacet, url};
 use crate::catalog::{Argument, Pointer, Selected, Tool};
 use crate::message::Value;
 use crate::message::json::Kind;
@@ -27,6 +27,7 @@ pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<
             Argument::Command => call.command_argument(pointer)?,
             Argument::Code => call.code_argument(pointer),
             Argument::Url => call.url_argument(pointer)?,
+            Argument::Address => call.address_argument(pointer)?,
             _ => {}
         }
     }
@@ -53,7 +54,9 @@ pub fn extract_resource(method: &str, space: &Space, uri: &str) -> Result<Touche
         call.as_sent(None);
     } else {
         match url::read(uri).map_err(malformed)? {
-            (host @ Some(_), floors) => call.add(FacetKind::Url { url: uri.to_owned(), host }, floors),
+            (host @ Some(_), floors) => {
+                call.add(FacetKind::Url(UrlFacet { url: uri.to_owned(), host, command: None }), floors);
+            }
             (None, floors) => {
                 // A text without a scheme is no URL at all, and odd only as such.
                 let floors = if scheme(uri).is_some() { floors } else { Vec::new() };
@@ -196,38 +199,6 @@ impl<'a> Call<'a> {
         let Ok(place) = at.parse::<Pointer>() else { return false };
         let keys: Vec<&str> = place.0.iter().map(|key| &**key).collect();
         self.tool.arguments.iter().any(|(pointer, _)| pointer.fits(&keys))
-    }
-
-    fn url_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
-        for (at, text) in self.texts(pointer, "a URL")? {
-            self.add_url(at, text)?;
-        }
-        Ok(())
-    }
-
-    /// A URL, or the path that a `file:` URL names.
-    fn add_url(&mut self, at: String, text: &'a str) -> Result<(), Malformed> {
-        let guess = self.tool.heuristic.then(|| guessed("a URL"));
-        let outcome = if file_rest(text.trim()).is_some() {
-            self.space.plain(text.trim()).map(|plain| {
-                let used = Use { access: Some(Access::Read), ..Use::default() };
-                self.add_path(&at, text, &plain, None, used);
-                self.as_sent(guess.clone());
-            })
-        } else {
-            url::read(text).map(|(host, mut floors)| {
-                floors.extend(guess.clone());
-                self.add(FacetKind::Url { url: text.to_owned(), host }, floors);
-            })
-        };
-        match (outcome, guess) {
-            (Err(what), None) => Err(Malformed { pointer: at, what }),
-            (Err(_), Some(floor)) => {
-                self.floors.push(floor);
-                Ok(())
-            }
-            (Ok(()), _) => Ok(()),
-        }
     }
 }
 

@@ -93,6 +93,7 @@ impl<'a> Call<'a> {
             match argument {
                 Argument::Command | Argument::Code | Argument::Env if pointer.covers(keys) => known = Known::InPart,
                 Argument::Url if pointer.fits(keys) => known = Known::InPart,
+                Argument::Address if pointer.covers(keys) => return Known::Fully,
                 Argument::Command | Argument::Code | Argument::Env | Argument::Url => {}
                 _ if pointer.fits(keys) => return Known::Fully,
                 _ => {}

@@ -4,6 +4,7 @@
 use super::*;
 use crate::catalog::Catalogue;
 use crate::config::FileSystem;
+use crate::facet::AddressFacet;
 use crate::facet::path::testing::Tree;
 use crate::message::{Json, Limits};
 use crate::pattern::Location;
@@ -41,7 +42,10 @@ fn facets(touched: &Touched) -> Vec<String> {
             format!("{access} {}{}", below(&path.lexical), if path.recursive { " (recursive)" } else { "" })
         }
         FacetKind::Command(command) => format!("command {}", command.shown()),
-        FacetKind::Url { url, host } => format!("url {url} at {}", host.as_deref().unwrap_or("nowhere")),
+        FacetKind::Url(UrlFacet { url, host, .. }) => format!("url {url} at {}", host.as_deref().unwrap_or("nowhere")),
+        FacetKind::Address(AddressFacet { address, host }) => {
+            format!("address {address} at {}", host.as_deref().unwrap_or("nowhere"))
+        }
         FacetKind::Method(method) => format!("method {method}"),
         FacetKind::Bare => "bare".to_owned(),
     };

@@ -173,7 +173,10 @@ impl Walk {
             floor("a shell that is given input");
         }
         match wrapper.runs {
-            Runs::Elsewhere => floor("runs on another machine"),
+            Runs::Elsewhere => {
+                floor("runs on another machine");
+                made.places.extend(skipped.iter().map(|host| super::Place::read(format!("ssh://{}", host.text))));
+            }
             Runs::More => floor("puts words into the command that are read when it runs"),
             _ => {}
         }

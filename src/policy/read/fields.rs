@@ -7,14 +7,16 @@ use crate::diagnostic::did_you_mean;
 use crate::pattern::{NamePattern, PathPattern, PatternError};
 use crate::policy::commands::{WordsPattern, option};
 use crate::policy::fields::{Fields, Paths, ToolTerm};
+use crate::policy::hosts::HostPattern;
 use crate::record::{Access, Depth, Source};
 
 /// The fields that can match.
-const MATCHING: [&str; 12] = [
-    "tool", "upstream", "category", "path", "access", "command", "option", "method", "args", "agent", "depth", "source",
+const MATCHING: [&str; 13] = [
+    "tool", "upstream", "category", "path", "access", "command", "option", "host", "method", "args", "agent", "depth",
+    "source",
 ];
 /// Those that a later version reads.
-const LATER: [&str; 3] = ["host", "sql", "table"];
+const LATER: [&str; 2] = ["sql", "table"];
 
 const CATEGORIES: [&str; 7] = ["filesystem", "shell", "subagent", "introspection", "config", "network", "other"];
 const ACCESS: [(&str, Access); 3] = [("read", Access::Read), ("write", Access::Write), ("delete", Access::Delete)];
@@ -42,6 +44,7 @@ pub(super) fn matching(yaml: &mut Yaml<'_>, what: &str, report: &mut Report) -> 
         access: words(yaml, "access", &ACCESS, report),
         command: each(yaml, "command", report, WordsPattern::parse),
         option: each(yaml, "option", report, option),
+        host: each(yaml, "host", report, HostPattern::parse),
         method: each(yaml, "method", report, NamePattern::parse),
         args: yaml.optional("args").map(|node| args::tests(node, report)).unwrap_or_default(),
         agent: each(yaml, "agent", report, NamePattern::parse),
