@@ -126,13 +126,22 @@ impl Metrics {
 
     /// A call was judged in `took`.
     pub fn judged(&self, group: &str, verdict: Verdict, took: Duration) {
+        self.said(group, verdict, "enforce");
+        self.all.judge.observe(took.as_secs_f64());
+    }
+
+    /// What would have been said of a call had nothing been in shadow mode.
+    pub fn shadowed(&self, group: &str, verdict: Verdict) {
+        self.said(group, verdict, "shadow");
+    }
+
+    fn said(&self, group: &str, verdict: Verdict, mode: &str) {
         let verdict = match verdict {
             Verdict::Allow => "allow",
             Verdict::Ask => "ask",
             Verdict::Deny => "deny",
         };
-        self.all.verdicts.with_label_values(&[group, verdict, "enforce"]).inc();
-        self.all.judge.observe(took.as_secs_f64());
+        self.all.verdicts.with_label_values(&[group, verdict, mode]).inc();
     }
 
     /// How many approvals wait now.
@@ -230,6 +239,7 @@ mod tests {
         metrics.call_ended("files", "read_file", "default", Outcome::Completed);
         metrics.rejected("default", Rejection::RateLimit);
         metrics.judged("default", Verdict::Ask, Duration::from_micros(40));
+        metrics.shadowed("default", Verdict::Deny);
         metrics.awaiting(3);
         metrics.decided(Decision::Approve, "inbox", Duration::from_secs(7));
         metrics.decided(Decision::Reject, "pigeon", Duration::from_secs(7));
@@ -244,6 +254,7 @@ mod tests {
             r#"portcullis_calls_total{group="default",outcome="completed",tool="read_file",upstream="files"} 1"#,
             r#"portcullis_rejections_total{group="default",reason="rate_limit"} 1"#,
             r#"portcullis_verdicts_total{group="default",mode="enforce",verdict="ask"} 1"#,
+            r#"portcullis_verdicts_total{group="default",mode="shadow",verdict="deny"} 1"#,
             "portcullis_approvals_awaiting 3",
             r#"portcullis_approval_decisions_total{channel="inbox",decision="approve"} 1"#,
             r#"portcullis_approval_decisions_total{channel="other",decision="reject"} 1"#,

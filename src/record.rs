@@ -161,6 +161,9 @@ pub struct RuleMatch {
     pub file: Option<String>,
     /// Its line.
     pub line: Option<usize>,
+    /// Whether it was only logged: it, or its group, is in shadow mode.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shadow: bool,
 }
 
 /// An ask that no allow lifts.
@@ -290,7 +293,8 @@ pub struct CallRecord {
     pub reasons: Vec<String>,
     /// The grant that let it pass.
     pub grant: Option<String>,
-    /// What a shadow rule would have said.
+    /// What the verdict would have been had nothing been in shadow mode; none where nothing in shadow mode concerned the
+    /// call.
     pub shadow_verdict: Option<Verdict>,
     /// Version of the policy that judged it.
     pub policy: Option<String>,

@@ -150,7 +150,7 @@ async fn judge_and_run(
     let gate = &session.gate;
     let started = Instant::now();
     let policy = gate.policy().policy;
-    let judged = match judged(policy, &session.executor, &session.agent, &target, &message).await {
+    let judged = match judged(policy, &session.executor, &session.agent, &target, &message, gate.clock.now()).await {
         Ok(judged) => judged,
         Err(malformed) => {
             gate.note(
@@ -163,6 +163,9 @@ async fn judge_and_run(
         }
     };
     gate.metrics.judged(&session.agent.config.group, judged.judgement.verdict, started.elapsed());
+    if let Some(shadow) = &judged.judgement.shadow {
+        gate.metrics.shadowed(&session.agent.config.group, shadow.verdict);
+    }
     let record = record(session, &message, &target, &judged);
     let call = Call { session: Arc::clone(session), message, target, record, headers };
     if gate.is_draining() {
@@ -220,7 +223,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         decided_by: judgement.decided_by.clone(),
         reasons: judgement.reasons.clone(),
         grant: None,
-        shadow_verdict: None,
+        shadow_verdict: judgement.shadow.as_ref().map(|shadow| shadow.verdict),
         policy: Some(judged.policy.clone()),
         digest: Some(shown::digest(&key, target.definition().map(|d| d.digest.as_str()), judgement)),
         attach_key: Some(key),

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::Executor;
 use super::tools::Definition;
+use crate::clock::Timestamp;
 use crate::config::ForwardPaths;
 use crate::facet::{self, Facet, FacetKind, Malformed, Touched};
 use crate::identity::Agent;
 use crate::message::json::Kind;
 use crate::message::{Message, Span, Value};
-use crate::policy::{Judgement, Policy, Subject, judge, needs_walk};
+use crate::policy::{Claimed, Judgement, Policy, Subject, judge, needs_walk};
 
 /// What a request is to the policy.
 #[derive(Clone, Debug)]
@@ -58,13 +59,14 @@ pub struct Judged {
     pub policy: String,
 }
 
-/// Judges a request now: file system and policy as they are.
+/// Judges a request now: file system and policy as they are, `now` for what has a date.
 pub async fn judged(
     policy: Arc<Policy>,
     executor: &Arc<Executor>,
     agent: &Arc<Agent>,
     target: &Target,
     message: &Arc<Message>,
+    now: Timestamp,
 ) -> Result<Judged, Malformed> {
     let request = Request {
         policy,
@@ -72,6 +74,7 @@ pub async fn judged(
         agent: Arc::clone(agent),
         target: target.clone(),
         message: Arc::clone(message),
+        now,
     };
     if target.definition().is_some_and(|definition| definition.entry.is_parsed()) {
         return aside(move || Ok(request.say(request.touched()?))).await;
@@ -97,6 +100,7 @@ struct Request {
     agent: Arc<Agent>,
     target: Target,
     message: Arc<Message>,
+    now: Timestamp,
 }
 
 impl Request {
@@ -119,6 +123,8 @@ impl Request {
             agent: Some(&agent.name),
             source: Some(agent.source),
             depth: Some(agent.depth),
+            claimed: Claimed::of(message.params_tree()),
+            at: Some(self.now),
             upstream: Some(&self.executor.config.id),
             tool: self.target.tool(),
             category: self.target.definition().and_then(|d| d.entry.category.as_deref()),

@@ -110,7 +110,7 @@ impl Gate {
             })
             .collect();
         let limits = Limits { max_bytes: self.config().mcp.max_body, ..Limits::default() };
-        policy::explain(&self.policy().policy, &self.directory(), &executors, request, limits)
+        policy::explain(&self.policy().policy, &self.directory(), &executors, request, limits, self.clock.now())
     }
 }
 

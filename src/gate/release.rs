@@ -131,7 +131,8 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
         return Err(stale("the tool's definition is another"));
     }
     let policy = gate.policy().policy;
-    let judged = judged(policy, &call.session.executor, &call.session.agent, &call.target, &call.message)
+    let now = gate.clock.now();
+    let judged = judged(policy, &call.session.executor, &call.session.agent, &call.target, &call.message, now)
         .await
         .map_err(|malformed| stale(&malformed.to_string()))?;
     let judgement = &judged.judgement;

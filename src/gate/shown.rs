@@ -245,6 +245,7 @@ mod tests {
             rejection: None,
             requirement: None,
             needed_for_allow: Vec::new(),
+            shadow: None,
         };
         let one = touching(&format!("/w/ghp_{}.md", "a1".repeat(18)));
         let other = touching(&format!("/w/ghp_{}.md", "b2".repeat(18)));

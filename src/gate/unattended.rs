@@ -180,7 +180,7 @@ async fn judge_again(gate: &Arc<Gate>, held: &Held) {
         Some(name) => Target::Tool { name: name.to_owned(), definition: Arc::new(executor.unlisted(name)) },
         None => other_target(&message),
     };
-    let denied = match judged(gate.policy().policy, executor, &agent, &target, &message).await {
+    let denied = match judged(gate.policy().policy, executor, &agent, &target, &message, gate.clock.now()).await {
         Ok(judged) if judged.judgement.verdict == Verdict::Deny => {
             format!("now denied by {}", judged.judgement.decided_by.join(", "))
         }

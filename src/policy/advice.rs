@@ -1,6 +1,6 @@
 //! What an allow would have needed, in sentences.
 
-use super::judge::Judged;
+use super::bench::Judged;
 use crate::record::{Access, FacetKindRecord, Verdict};
 
 /// One sentence for each thing that stands between the call and an allow, facet by facet.
@@ -8,7 +8,9 @@ pub(super) fn needed_for_allow(group: &str, judged: &[Judged<'_>]) -> Vec<String
     let mut sentences: Vec<String> = Vec::new();
     for judged in judged.iter().filter(|judged| judged.record.verdict != Verdict::Allow) {
         let what = name(&judged.record.kind);
-        for said in judged.said.iter().filter(|said| said.verdict != Verdict::Allow) {
+        // Floors come last.
+        let obstacles = || judged.said.iter().filter(|said| said.counts.now && said.verdict != Verdict::Allow);
+        for said in obstacles() {
             let label = &said.label;
             let sentence = match (said.rule, said.verdict) {
                 (Some(rule), Verdict::Deny) if rule.guardrail => {
@@ -33,9 +35,10 @@ pub(super) fn needed_for_allow(group: &str, judged: &[Judged<'_>]) -> Vec<String
             };
             sentences.push(sentence);
         }
-        for floor in &judged.record.floors {
-            let why = floor.detail.as_deref().unwrap_or_else(|| plain(&floor.why));
-            sentences.push(format!("{what}: {why} (floor `{}`); no allow lifts that, an approval does", floor.why));
+        for said in obstacles() {
+            let Some(floor) = said.label.strip_prefix("floor:") else { continue };
+            let why = said.detail.as_deref().unwrap_or_else(|| plain(floor));
+            sentences.push(format!("{what}: {why} (floor `{floor}`); no allow lifts that, an approval does"));
         }
     }
     sentences.dedup();

@@ -87,6 +87,8 @@ fn guardrail(name: &str, verdict: Verdict, fields: Fields, reason: &str) -> Rule
         label: format!("builtin:{name}"),
         verdict,
         guardrail: true,
+        shadow: false,
+        until: None,
         reason: Some(reason.into()),
         file: None,
         line: None,

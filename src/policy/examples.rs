@@ -50,7 +50,7 @@ fn run(rule: &Rule, node: &Node, wanted: bool, report: &mut Report) {
 
 /// Whether the rule matches as `match` means it, and what is in the way.
 fn verdict(rule: &Rule, example: &Example) -> (bool, Option<String>) {
-    let subject = example.request.subject("", &example.tool);
+    let subject = example.request.subject("", &example.tool, None);
     let facets = &example.touched.facets;
     let hit = |facet: &Facet| matches(rule, &subject, target(facet, facets));
     if rule.verdict != Verdict::Allow {

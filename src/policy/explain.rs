@@ -9,6 +9,7 @@ use super::examples::nowhere;
 use super::judge::judge;
 use super::model::Policy;
 use super::request::Request;
+use crate::clock::Timestamp;
 use crate::config::UpstreamConfig;
 use crate::facet::path::Space;
 use crate::identity::Directory;
@@ -30,8 +31,9 @@ impl Executor {
     }
 }
 
-/// Judges the call that `request` describes (config.md: "`policy explain` and `POST policy/explain` take …") and
-/// answers with `verdict`, `facets`, `decided_by`, `floors`, `reasons` and `needed_for_allow`; what cannot be read is
+/// Judges the call that `request` describes, as if made at `now` (config.md: "`policy explain` and `POST policy/explain` take …") and
+/// answers with `verdict`, `facets`, `decided_by`, `floors`, `reasons`, `needed_for_allow`, and with `shadow_verdict` and
+/// `shadow_decided_by` where something in shadow mode concerns it; what cannot be read is
 /// the verdict `malformed` with `error`. Blocks where a recursive tool is walked.
 ///
 /// What the request leaves out: the agent's settings stand in for `group`, `source` and `depth`; the only upstream for
@@ -42,8 +44,9 @@ pub fn explain(
     executors: &BTreeMap<String, Executor>,
     request: &str,
     limits: Limits,
+    now: Timestamp,
 ) -> Value {
-    answer(policy, directory, executors, request, limits).unwrap_or_else(|error| {
+    answer(policy, directory, executors, request, limits, now).unwrap_or_else(|error| {
         json!({
             "verdict": "malformed", "error": error,
             "facets": [], "decided_by": [], "floors": [], "reasons": [], "needed_for_allow": [],
@@ -57,6 +60,7 @@ fn answer(
     executors: &BTreeMap<String, Executor>,
     request: &str,
     limits: Limits,
+    now: Timestamp,
 ) -> Result<Value, String> {
     let mut request = Request::parse(request, limits)?;
     if !request.tool_is_legal() {
@@ -70,7 +74,7 @@ fn answer(
     let executor = executor(executors, &mut request)?;
     let tool = request.entry(&executor.config.catalogue);
     let touched = request.touched(&tool, &executor.space).map_err(|malformed| malformed.to_string())?;
-    let judgement = judge(policy, &request.subject(&group, &tool), &touched, &executor.space);
+    let judgement = judge(policy, &request.subject(&group, &tool, Some(now)), &touched, &executor.space);
     let records: Vec<_> = judgement.facets.into_iter().map(|facet| facet.record).collect();
     let floors: BTreeSet<_> = records.iter().flat_map(|record| &record.floors).collect();
     Ok(json!({
@@ -82,6 +86,8 @@ fn answer(
         "floors": floors,
         "reasons": judgement.reasons,
         "needed_for_allow": judgement.needed_for_allow,
+        "shadow_verdict": judgement.shadow.as_ref().map(|shadow| shadow.verdict),
+        "shadow_decided_by": judgement.shadow.map(|shadow| shadow.decided_by).unwrap_or_default(),
     }))
 }
 

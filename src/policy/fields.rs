@@ -2,6 +2,7 @@
 //! holds").
 
 use super::args::ArgTest;
+use super::claimed::Claim;
 use super::commands::{self, Running, WordsPattern};
 use super::hosts::{self, HostPattern};
 use super::judge::Subject;
@@ -174,8 +175,8 @@ impl Fields {
             &|| any(&self.upstream, |pattern| given(subject.upstream, |id| pattern.matches(id, side))),
             &|| any(&self.method, |pattern| pattern.matches(subject.method, side).into()),
             &|| any(&self.agent, |pattern| given(subject.agent, |name| pattern.matches(name, side))),
-            &|| any(&self.depth, |depth| given(subject.depth, |given| given == *depth)),
-            &|| any(&self.source, |source| given(subject.source, |given| given == *source)),
+            &|| any(&self.depth, |depth| own_word(*depth, subject.depth, subject.claimed.depth, side)),
+            &|| any(&self.source, |source| own_word(*source, subject.source, subject.claimed.source, side)),
             &|| any(&self.category, |pattern| category_holds(pattern, subject, side)),
             &|| any(&self.command, |pattern| commands::starts_with(pattern, target.running, side)),
             &|| any(&self.option, |option| commands::has_option(option, target.running, side)),
@@ -304,6 +305,16 @@ fn any<T>(terms: &[T], test: impl Fn(&T) -> Truth) -> Truth {
 /// What is left out (by an example) is taken to hold.
 fn given<T>(value: Option<T>, test: impl FnOnce(T) -> bool) -> Truth {
     value.is_none_or(test).into()
+}
+
+/// What the settings say; for what tightens, what the client says of itself counts too.
+fn own_word<T: Copy + PartialEq>(wanted: T, settings: Option<T>, claimed: Claim<T>, side: Side) -> Truth {
+    let known = given(settings, |given| given == wanted);
+    match claimed {
+        Claim::Said(claimed) if side == Side::Wide => known.max((claimed == wanted).into()),
+        Claim::Unreadable if side == Side::Wide => known.max(Truth::Unknown),
+        _ => known,
+    }
 }
 
 /// Unknown access is every one for what tightens, and not known to be any for what loosens.

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::advice;
-use super::approval::{Approval, Grants, Requirement};
-use super::commands::{Running, covers, hides_denied};
+use super::approval::Requirement;
+use super::bench::{Bench, Judged, Said};
+use super::claimed::Claimed;
+use super::commands::{Running, covers};
 use super::fields::{Reading, Target, Thing};
-use super::model::{Group, Names, Policy, Rule};
-use super::reach::{self, Reached};
+use super::model::{Counts, Policy, Rule};
+use super::reach;
+use crate::clock::Timestamp;
 use crate::facet::path::Space;
-use crate::facet::{AddressFacet, Facet, FacetKind, FloorWhy, Stray, Touched, UrlFacet};
+use crate::facet::{AddressFacet, Facet, FacetKind, FloorWhy, Touched, UrlFacet};
 use crate::message::Value;
 use crate::pattern::Location;
-use crate::record::{Depth, FacetKindRecord, FacetRecord, FloorRecord, Rejection, Source, Verdict};
+use crate::record::{Depth, FacetKindRecord, FacetRecord, Rejection, Source, Verdict};
 
 /// Who calls what, as rules see it. `None` is "left out": taken to hold (examples only).
 #[derive(Clone, Debug)]
@@ -25,6 +28,10 @@ pub struct Subject<'a> {
     pub source: Option<Source>,
     /// Root or sub.
     pub depth: Option<Depth>,
+    /// What the client says of source and depth.
+    pub claimed: Claimed,
+    /// When. None: before every `until` (examples only).
+    pub at: Option<Timestamp>,
     /// The configured upstream.
     pub upstream: Option<&'a str>,
     /// The tool's name, for `tools/call`.
@@ -55,6 +62,17 @@ pub struct Judgement {
     pub requirement: Option<Requirement>,
     /// In plain English, what an allow would have needed; empty for an allow.
     pub needed_for_allow: Vec<String>,
+    /// What would have been said had nothing been in shadow mode; none where nothing in shadow mode concerned the call.
+    pub shadow: Option<Shadow>,
+}
+
+/// A verdict that is logged and not obeyed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shadow {
+    /// The strictest of all facets.
+    pub verdict: Verdict,
+    /// As in [`Judgement::decided_by`].
+    pub decided_by: Vec<String>,
 }
 
 /// One facet, judged.
@@ -71,7 +89,7 @@ pub fn judge(policy: &Policy, subject: &Subject<'_>, touched: &Touched, space: &
     let facets = if touched.facets.is_empty() { &bare } else { touched.facets.as_slice() };
     let mut judged: Vec<Judged<'_>> = facets.iter().map(|facet| bench.facet(facet, facets, space)).collect();
     judged.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
-    bench.conclude(judged)
+    conclude(&bench, judged)
 }
 
 /// Whether judging walks a file system and so must not run on an async thread.
@@ -79,164 +97,49 @@ pub fn needs_walk(touched: &Touched) -> bool {
     touched.facets.iter().any(|facet| matches!(&facet.kind, FacetKind::Path(path) if reach::is_walked(path)))
 }
 
-/// One thing that was said of a facet.
-pub(super) struct Said<'a> {
-    /// As in `decided_by`.
-    pub label: String,
-    pub verdict: Verdict,
-    /// The rule, where a rule said it.
-    pub rule: Option<&'a Rule>,
-    /// What an ask requires; `None` in the list is an ask without an `approval` of its own.
-    approvals: Vec<Option<&'a Approval>>,
+/// The call's verdict from those of its facets.
+fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>) -> Judgement {
+    let group = bench.subject.group;
+    let (verdict, deciding) = strictest(&judged, |counts| counts.now);
+    let decided_by: Vec<String> = deciding.keys().map(|label| (*label).to_owned()).collect();
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in deciding.values().flatten().filter_map(|said| said.rule?.reason.as_ref()) {
+        if !reasons.contains(reason) {
+            reasons.push(reason.clone());
+        }
+    }
+    let all = || deciding.values().flatten().copied();
+    let rejection = (verdict == Verdict::Deny).then(|| {
+        let guarded = all().any(|said| said.rule.is_some_and(|rule| rule.guardrail));
+        if guarded { Rejection::Guardrail } else { Rejection::Policy }
+    });
+    let requirement = (verdict == Verdict::Ask).then(|| {
+        let asks = all().flat_map(|said| &said.approvals).map(|own| own.or(bench.fallback()));
+        let widest = all().map(Said::widest_grant).min().unwrap_or_default();
+        Requirement::merge(decided_by.clone(), asks, widest)
+    });
+    let shadow = judged.iter().flat_map(|judged| &judged.said).any(|said| said.counts.differ()).then(|| {
+        let (verdict, deciding) = strictest(&judged, |counts| counts.then);
+        Shadow { verdict, decided_by: deciding.keys().map(|label| (*label).to_owned()).collect() }
+    });
+    let needed_for_allow = advice::needed_for_allow(group, &judged);
+    let facets = judged.into_iter().map(|judged| FacetJudgement { record: judged.record }).collect();
+    Judgement { verdict, facets, decided_by, reasons, rejection, requirement, needed_for_allow, shadow }
 }
 
-impl<'a> Said<'a> {
-    fn by_rule(rule: &'a Rule) -> Self {
-        let approvals = vec![rule.approval.as_ref()];
-        Self { label: rule.label.clone(), verdict: rule.verdict, rule: Some(rule), approvals }
-    }
-
-    /// Only an approval of the very call answers a guardrail, and only a grant for the very call a floor.
-    fn widest_grant(&self) -> Grants {
-        match self.rule {
-            Some(rule) if rule.guardrail => Grants::None,
-            Some(_) => Grants::Tool,
-            None if self.label.starts_with("floor:") => Grants::Exact,
-            None => Grants::Tool,
+/// The strictest verdict of all facets, and all that said it, by label.
+fn strictest<'j, 'a>(
+    judged: &'j [Judged<'a>],
+    counts: impl Fn(Counts) -> bool,
+) -> (Verdict, BTreeMap<&'j str, Vec<&'j Said<'a>>>) {
+    let verdict = judged.iter().map(|judged| judged.verdict(&counts)).max().unwrap_or(Verdict::Deny);
+    let mut deciding: BTreeMap<&str, Vec<&Said<'_>>> = BTreeMap::new();
+    for said in judged.iter().flat_map(|judged| &judged.said) {
+        if said.verdict == verdict && counts(said.counts) {
+            deciding.entry(&said.label).or_default().push(said);
         }
     }
-
-    fn plainly(label: String, verdict: Verdict) -> Self {
-        Self { label, verdict, rule: None, approvals: vec![None] }
-    }
-}
-
-/// A facet with all that was said of it.
-pub(super) struct Judged<'a> {
-    pub record: FacetRecord,
-    pub said: Vec<Said<'a>>,
-}
-
-impl<'a> Judged<'a> {
-    /// Whatever order the rules were tried in, the strictest stands first and names decide among equals.
-    fn new(kind: FacetKindRecord, floors: Vec<FloorRecord>, mut said: Vec<Said<'a>>) -> Self {
-        said.sort_by(|a, b| b.verdict.cmp(&a.verdict).then_with(|| a.label.cmp(&b.label)));
-        let matches = said.iter().filter_map(|said| said.rule).map(Rule::record).collect();
-        let verdict = said.first().map_or(Verdict::Deny, |said| said.verdict);
-        Self { record: FacetRecord { kind, floors, matches, verdict }, said }
-    }
-}
-
-/// What stays the same for all facets of a call.
-pub(super) struct Bench<'a> {
-    pub policy: &'a Policy,
-    pub subject: &'a Subject<'a>,
-    /// None: the group does not exist.
-    pub group: Option<&'a Group>,
-    names: Names,
-}
-
-impl<'a> Bench<'a> {
-    fn new(policy: &'a Policy, subject: &'a Subject<'a>) -> Self {
-        Self { policy, subject, group: policy.groups.get(subject.group), names: Names::of(subject) }
-    }
-
-    /// The rules of the group that could match, then the guardrails.
-    pub fn rules(&self) -> impl Iterator<Item = &'a Rule> {
-        let group = self.group.map(|group| group.rules.concerning(&self.names));
-        group.into_iter().flatten().chain(self.policy.guardrails.concerning(&self.names))
-    }
-
-    fn facet(&self, facet: &Facet, facets: &[Facet], space: &Space) -> Judged<'a> {
-        let target = target(facet, facets);
-        let hides_denied = target.running.is_some_and(|running| hides_denied(running, self.rules()));
-        let said =
-            |rule: &&Rule| matches(rule, self.subject, target) && !(hides_denied && rule.verdict == Verdict::Allow);
-        let mut said: Vec<Said<'a>> = self.rules().filter(said).map(Said::by_rule).collect();
-        if !said.iter().any(|said| said.rule.is_some_and(|rule| !rule.guardrail)) {
-            said.push(self.otherwise(facet));
-        }
-        let mut floors: BTreeMap<FloorRecord, Vec<Option<&'a Approval>>> = facet
-            .floors
-            .iter()
-            .map(|floor| (FloorRecord { why: floor.why.as_str().into(), detail: floor.detail.clone() }, vec![None]))
-            .collect();
-        // What is denied is not walked: a floor is an ask.
-        if let FacetKind::Path(path) = &facet.kind
-            && said.iter().all(|said| said.verdict != Verdict::Deny)
-        {
-            for Reached { why, detail, approvals } in reach::below(self, path, target, space) {
-                let floor = FloorRecord { why: why.as_str().into(), detail: Some(detail) };
-                floors.entry(floor).or_insert_with(|| vec![None]).extend(approvals);
-            }
-        }
-        let mut records = Vec::new();
-        for (floor, approvals) in floors {
-            let label = format!("floor:{}", floor.why);
-            said.push(Said { label, verdict: Verdict::Ask, rule: None, approvals });
-            records.push(floor);
-        }
-        Judged::new(kind_record(&facet.kind), records, said)
-    }
-
-    /// A deny or ask that guards a path reaches unmarked strings too; nothing else is said of them.
-    fn stray(&self, stray: &Stray) -> Option<Judged<'a>> {
-        let mut rules: Vec<&'a Rule> = Vec::new();
-        let mut place = None;
-        for at in &stray.locations {
-            for rule in self.rules().filter(|rule| reach::guards(self.subject, rule, at)) {
-                place = place.or(Some(at));
-                if !rules.iter().any(|known| std::ptr::eq(*known, rule)) {
-                    rules.push(rule);
-                }
-            }
-        }
-        let kind = FacetKindRecord::Path {
-            access: None,
-            pointer: stray.pointer.clone(),
-            lexical: place?.to_string(),
-            physical: None,
-            command: None,
-        };
-        Some(Judged::new(kind, Vec::new(), rules.into_iter().map(Said::by_rule).collect()))
-    }
-
-    fn otherwise(&self, facet: &Facet) -> Said<'a> {
-        let name = self.subject.group;
-        let Some(group) = self.group else { return Said::plainly(format!("group:{name}"), Verdict::Deny) };
-        // An upstream that wants a model to write for it is never answered by silence.
-        let least = match &facet.kind {
-            FacetKind::Method(method) if method == "sampling/createMessage" => Verdict::Ask,
-            _ => Verdict::Allow,
-        };
-        Said::plainly(format!("otherwise:{name}"), group.otherwise.max(least))
-    }
-
-    fn conclude(&self, judged: Vec<Judged<'a>>) -> Judgement {
-        let verdict = judged.iter().map(|judged| judged.record.verdict).max().unwrap_or(Verdict::Deny);
-        let deciding = || judged.iter().flat_map(|judged| &judged.said).filter(|said| said.verdict == verdict);
-        let by_label: BTreeMap<&str, &Said<'a>> = deciding().map(|said| (said.label.as_str(), said)).collect();
-        let decided_by: Vec<String> = by_label.keys().map(|label| (*label).to_owned()).collect();
-        let mut reasons: Vec<String> = Vec::new();
-        for reason in by_label.values().filter_map(|said| said.rule?.reason.as_ref()) {
-            if !reasons.contains(reason) {
-                reasons.push(reason.clone());
-            }
-        }
-        let rejection = (verdict == Verdict::Deny).then(|| {
-            let guarded = deciding().any(|said| said.rule.is_some_and(|rule| rule.guardrail));
-            if guarded { Rejection::Guardrail } else { Rejection::Policy }
-        });
-        let requirement = (verdict == Verdict::Ask).then(|| {
-            let fallback = self.group.and_then(|group| group.approval.as_ref()).or(self.policy.approval.as_ref());
-            let asks = deciding().flat_map(|said| &said.approvals).map(|own| own.or(fallback));
-            let widest = deciding().map(Said::widest_grant).min().unwrap_or_default();
-            Requirement::merge(decided_by.clone(), asks, widest)
-        });
-        let needed_for_allow = advice::needed_for_allow(self.subject.group, &judged);
-        let facets = judged.into_iter().map(|judged| FacetJudgement { record: judged.record }).collect();
-        Judgement { verdict, facets, decided_by, reasons, rejection, requirement, needed_for_allow }
-    }
+    (verdict, deciding)
 }
 
 /// Whether a rule matches a facet: its fields hold, and no exception takes it away.
@@ -276,7 +179,7 @@ fn physical(places: &[Location]) -> Option<String> {
     (!places.is_empty()).then(|| places.join(" and "))
 }
 
-fn kind_record(kind: &FacetKind) -> FacetKindRecord {
+pub(super) fn kind_record(kind: &FacetKind) -> FacetKindRecord {
     match kind {
         FacetKind::Path(path) => FacetKindRecord::Path {
             access: path.access,

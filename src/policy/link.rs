@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::approval::Approval;
 use super::model::{Group, Policy, Rule, RuleSet};
 use super::read::{ApprovalTerm, FileDraft, GroupDraft, Named, RuleDraft};
+use crate::clock::Timestamp;
 use crate::config::yaml::{Mark, Report};
 use crate::diagnostic::did_you_mean;
 use crate::record::Verdict;
@@ -91,6 +92,7 @@ struct Linked {
     otherwise: Option<(Verdict, Mark)>,
     approval: Option<Approval>,
     rules: Vec<Arc<Rule>>,
+    shadow_until: Option<Timestamp>,
 }
 
 impl Linker {
@@ -121,7 +123,8 @@ impl Linker {
     fn group(&mut self, file: usize, draft: GroupDraft, report: &mut Report) {
         let rules = draft.rules.into_iter().map(|rule| self.rule(rule, report)).collect();
         let approval = self.approval(draft.approval, report);
-        let linked = Linked { file, extends: draft.extends, otherwise: draft.otherwise, approval, rules };
+        let GroupDraft { extends, otherwise, shadow_until, .. } = draft;
+        let linked = Linked { file, extends, otherwise, approval, rules, shadow_until };
         self.groups.entry(draft.name.name).or_insert(linked);
     }
 
@@ -145,7 +148,8 @@ impl Linker {
                 let line = || std::iter::once(linked).chain(ancestors.iter().copied());
                 let approval = line().find_map(|group| group.approval.clone());
                 let rules = line().flat_map(|group| group.rules.iter().cloned()).collect();
-                Some((name.clone(), Group { otherwise, approval, rules: RuleSet::new(rules) }))
+                let shadow_until = linked.shadow_until;
+                Some((name.clone(), Group { otherwise, approval, rules: RuleSet::new(rules), shadow_until }))
             })
             .collect()
     }

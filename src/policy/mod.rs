@@ -3,7 +3,9 @@
 mod advice;
 mod approval;
 mod args;
+mod bench;
 mod builtin;
+mod claimed;
 mod closed;
 mod commands;
 mod decimal;
@@ -23,8 +25,9 @@ mod request;
 mod tests;
 
 pub use approval::{Grants, Requirement, Terms};
+pub use claimed::{Claim, Claimed};
 pub use closed::passes;
 pub use explain::{Executor, explain};
-pub use judge::{FacetJudgement, Judgement, Subject, judge, needs_walk};
+pub use judge::{FacetJudgement, Judgement, Shadow, Subject, judge, needs_walk};
 pub use load::{Loaded, files, load, own_files, strangers};
 pub use model::{Policy, Rule};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::approval::Approval;
 use super::fields::{Fields, ToolTerm};
 use super::judge::Subject;
+use crate::clock::Timestamp;
 use crate::pattern::fold;
 use crate::record::{RuleMatch, Verdict};
 
@@ -46,6 +47,57 @@ pub(super) struct Group {
     pub approval: Option<Approval>,
     /// Its rules and those of what it extends.
     pub rules: RuleSet,
+    /// Until when only guardrails are enforced, if it is in shadow mode.
+    pub shadow_until: Option<Timestamp>,
+}
+
+impl Group {
+    /// Whether its rules, its `otherwise` and floors are only logged.
+    pub fn is_in_shadow(&self, at: Option<Timestamp>) -> bool {
+        self.shadow_until.is_some_and(|until| !is_past(until, at))
+    }
+}
+
+/// A date that has come. What no time is given for is before every date.
+fn is_past(until: Timestamp, at: Option<Timestamp>) -> bool {
+    at.is_some_and(|at| at >= until)
+}
+
+/// In which of two verdicts something counts: the one that is obeyed, and the one that would be if nothing were in shadow
+/// mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Counts {
+    /// In the one that is obeyed.
+    pub now: bool,
+    /// In the other.
+    pub then: bool,
+}
+
+impl Counts {
+    /// In both.
+    pub const BOTH: Self = Self { now: true, then: true };
+    /// In what would be said without shadow mode.
+    pub const THEN: Self = Self { now: false, then: true };
+
+    /// In those in which both count.
+    pub fn and(self, other: Self) -> Self {
+        Self { now: self.now && other.now, then: self.then && other.then }
+    }
+
+    /// In those in which either counts.
+    pub fn or(self, other: Self) -> Self {
+        Self { now: self.now || other.now, then: self.then || other.then }
+    }
+
+    /// Whether it counts anywhere.
+    pub fn any(self) -> bool {
+        self.now || self.then
+    }
+
+    /// Whether the two verdicts may differ by it.
+    pub fn differ(self) -> bool {
+        self.now != self.then
+    }
 }
 
 /// A rule or a guardrail.
@@ -57,6 +109,10 @@ pub struct Rule {
     pub verdict: Verdict,
     /// Whether it is a guardrail.
     pub guardrail: bool,
+    /// Whether it is judged and logged, but not obeyed.
+    pub shadow: bool,
+    /// The end of an allow, or of shadow mode: afterwards the allow is gone, the shadow enforced.
+    pub until: Option<Timestamp>,
     /// Told to the model and to the approver.
     pub reason: Option<String>,
     /// The file it stands in, as the operator named it; none for a built-in.
@@ -69,9 +125,19 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// How it appears among a facet's matches.
-    pub(super) fn record(&self) -> RuleMatch {
-        RuleMatch { rule: self.label.clone(), verdict: self.verdict, file: self.file.clone(), line: self.line }
+    /// How it appears among a facet's matches, obeyed or in `shadow`.
+    pub(super) fn record(&self, shadow: bool) -> RuleMatch {
+        RuleMatch { rule: self.label.clone(), verdict: self.verdict, file: self.file.clone(), line: self.line, shadow }
+    }
+
+    /// Where it counts at a time, in a group that is in shadow mode or not; nowhere if it is gone.
+    pub(super) fn counts(&self, at: Option<Timestamp>, in_shadow: bool) -> Option<Counts> {
+        let past = self.until.is_some_and(|until| is_past(until, at));
+        if past && self.verdict == Verdict::Allow {
+            return None;
+        }
+        let shadow = (self.shadow && !past) || (in_shadow && !self.guardrail);
+        Some(if shadow { Counts::THEN } else { Counts::BOTH })
     }
 
     /// Whether it guards paths beyond path arguments: a deny or ask that names a path other than `/`.

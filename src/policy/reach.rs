@@ -3,7 +3,7 @@
 
 use super::approval::Approval;
 use super::fields::{Reading, Target, Thing};
-use super::judge::{Bench, Subject};
+use super::judge::Subject;
 use super::model::Rule;
 use crate::facet::path::{Space, walk};
 use crate::facet::{FloorWhy, PathFacet};
@@ -31,7 +31,7 @@ pub(super) fn guards(subject: &Subject<'_>, rule: &Rule, at: &Location) -> bool 
 }
 
 /// Whether a rule guards places at all, and all its fields but `path` hold.
-fn may_guard(subject: &Subject<'_>, rule: &Rule, target: Target<'_>) -> bool {
+pub(super) fn may_guard(subject: &Subject<'_>, rule: &Rule, target: Target<'_>) -> bool {
     let reading = Reading::of(rule.verdict);
     rule.guards_paths() && reading.holds(rule.fields.hold_but_path(subject, target, reading))
 }
@@ -47,20 +47,22 @@ fn at_path(access: Option<Access>, at: &Location) -> Target<'_> {
     Target { thing: Thing::Path { access, lexical: at, physical: &[] }, guessed: false, running: None }
 }
 
-/// What lies below a recursive facet that no allow may pass over.
-pub(super) fn below<'a>(bench: &Bench<'a>, path: &PathFacet, target: Target<'_>, space: &Space) -> Vec<Reached<'a>> {
-    if !is_walked(path) {
-        return Vec::new();
-    }
-    let candidates: Vec<&'a Rule> = bench.rules().filter(|rule| may_guard(bench.subject, rule, target)).collect();
+/// What lies below a recursive facet that no allow may pass over: places that the candidates (rules that [`may_guard`])
+/// guard, links out, other mounts.
+pub(super) fn below<'a>(
+    subject: &Subject<'_>,
+    path: &PathFacet,
+    candidates: &[&'a Rule],
+    space: &Space,
+) -> Vec<Reached<'a>> {
     // By both names: a rule may guard a place below a link by the link's name.
     let mut starts = vec![&path.lexical];
     starts.extend(path.physical.iter().filter(|from| **from != path.lexical));
-    starts.into_iter().flat_map(|from| walked(bench, path, from, &candidates, space)).collect()
+    starts.into_iter().flat_map(|from| walked(subject, path, from, candidates, space)).collect()
 }
 
 fn walked<'a>(
-    bench: &Bench<'a>,
+    subject: &Subject<'_>,
     path: &PathFacet,
     from: &Location,
     candidates: &[&'a Rule],
@@ -70,8 +72,7 @@ fn walked<'a>(
     let mut first: Option<(String, &'a Rule)> = None;
     let telling = candidates.iter().filter(|rule| asks_its_own(rule)).count();
     let found = walk(space, from, &mut |at| {
-        for rule in candidates.iter().copied().filter(|rule| covers(bench.subject, rule, at_path(path.access, at), at))
-        {
+        for rule in candidates.iter().copied().filter(|rule| covers(subject, rule, at_path(path.access, at), at)) {
             first.get_or_insert_with(|| (at.to_string(), rule));
             if asks_its_own(rule) && !met.iter().any(|known| std::ptr::eq(*known, rule)) {
                 met.push(rule);

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 
+use super::claimed::Claimed;
 use super::judge::Subject;
 use super::model::TOOLS_CALL;
 use crate::catalog::{Catalogue, Tool};
+use crate::clock::Timestamp;
 use crate::diagnostic::did_you_mean;
 use crate::facet::path::Space;
 use crate::facet::{Facet, FacetKind, Malformed, Touched, extract, extract_resource};
@@ -19,6 +21,8 @@ pub(super) struct Request {
     pub group: Option<String>,
     pub source: Option<Source>,
     pub depth: Option<Depth>,
+    /// By the `_meta` of `raw`.
+    pub claimed: Claimed,
     pub upstream: Option<String>,
     pub tool: Option<String>,
     pub method: String,
@@ -89,7 +93,7 @@ impl Request {
         } else {
             (None, params.cloned())
         };
-        Ok(Self { tool, method, arguments, ..Self::default() })
+        Ok(Self { tool, method, arguments, claimed: Claimed::of(params), ..Self::default() })
     }
 
     fn check(&self) -> Result<(), String> {
@@ -137,13 +141,15 @@ impl Request {
         }
     }
 
-    /// Who calls what; the request's own words come before those of `agent`.
-    pub fn subject<'a>(&'a self, group: &'a str, tool: &'a Tool) -> Subject<'a> {
+    /// Who calls what, and when; the request's own words come before those of `agent`.
+    pub fn subject<'a>(&'a self, group: &'a str, tool: &'a Tool, at: Option<Timestamp>) -> Subject<'a> {
         Subject {
             group,
             agent: self.agent.as_deref(),
             source: self.source,
             depth: self.depth,
+            claimed: self.claimed,
+            at,
             upstream: self.upstream.as_deref(),
             tool: self.tool.as_deref(),
             category: tool.category.as_deref(),

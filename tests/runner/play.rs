@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use portcullis::clock::Clock;
 use portcullis::config::PolicyConfig;
 use portcullis::identity::Directory;
 use portcullis::message::{Limits, Message};
@@ -79,7 +80,7 @@ fn on_tree(case: &Case, tree: &Tree) -> Result<Played, Played> {
         .map(|id| (id.clone(), Executor::new(neutral::upstream(id, &in_force.translated.settings, tree.root()))))
         .collect();
     let request = json!({ "group": group, "upstream": upstream, "raw": raw }).to_string();
-    let answer = explain(&in_force.policy, &Directory::default(), &executors, &request, limits);
+    let answer = explain(&in_force.policy, &Directory::default(), &executors, &request, limits, Clock::system().now());
     Ok(match answer["verdict"].as_str() {
         Some("malformed") => malformed(&answer["error"]),
         Some(verdict) => Played::Said { got: verdict.to_owned(), detail: brief(&answer) },

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::client::{CONFIG_FILE, Failure, Format, print};
 use crate::cli::exit::Exit;
+use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::identity::Directory;
 use crate::message::Limits;
@@ -136,7 +137,8 @@ impl Bench {
     }
 
     fn explain(&self, request: &str) -> Value {
-        policy::explain(&self.policy, &self.directory, &self.executors, request, self.limits)
+        let now = Clock::system().now();
+        policy::explain(&self.policy, &self.directory, &self.executors, request, self.limits, now)
     }
 }
 
@@ -152,6 +154,10 @@ fn sentence(answer: &Value) -> String {
     let decided = strings("decided_by");
     if !decided.is_empty() {
         text.push_str(&format!(", by {}", decided.join(", ")));
+    }
+    if let Some(shadow) = answer.get("shadow_verdict").and_then(Value::as_str) {
+        let by = strings("shadow_decided_by").join(", ");
+        text.push_str(&format!("\n  without shadow mode it would be: {shadow}, by {by}"));
     }
     for reason in strings("reasons") {
         text.push_str(&format!("\n  {reason}"));
@@ -189,7 +195,8 @@ fn describe(facet: &FacetRecord) -> String {
     };
     let mut text = format!("\n\n{}: {what}", word(facet.verdict));
     for found in &facet.matches {
-        let _ = write!(text, "\n  {:<5} {}", word(found.verdict), found.rule);
+        let shadow = if found.shadow { " (shadow)" } else { "" };
+        let _ = write!(text, "\n  {:<5} {}{shadow}", word(found.verdict), found.rule);
         if let (Some(file), Some(line)) = (&found.file, found.line) {
             let _ = write!(text, "  ({file}:{line})");
         }

@@ -4,12 +4,14 @@
 mod args;
 mod fields;
 mod terms;
+mod trial;
 
 pub(super) use terms::ApprovalTerm;
 
 use super::approval::Approval;
 use super::examples::Examples;
 use super::model::Rule;
+use crate::clock::Timestamp;
 use crate::config::yaml::{self, Fields, Mark, Node, Report};
 use crate::pattern::is_invisible;
 use crate::record::Verdict;
@@ -39,6 +41,8 @@ pub(super) struct GroupDraft {
     pub otherwise: Option<(Verdict, Mark)>,
     pub approval: Option<ApprovalTerm>,
     pub rules: Vec<RuleDraft>,
+    /// Until when it is in shadow mode, if it is.
+    pub shadow_until: Option<Timestamp>,
 }
 
 /// A rule, complete but for its approval.
@@ -109,11 +113,10 @@ fn group(name: Named, node: &Node, report: &mut Report) -> Option<GroupDraft> {
     });
     let approval = fields.optional("approval").and_then(|node| terms::term(node, report));
     let rules = fields.optional("rules").map(|node| rules(node, false, report)).unwrap_or_default();
-    for later in ["mode", "until", "exposure"] {
-        fields.later(later, report);
-    }
+    let shadow_until = trial::Trial::of(&mut fields, report).of_group(report);
+    fields.later("exposure", report);
     fields.finish(report);
-    Some(GroupDraft { name, extends, otherwise, approval, rules })
+    Some(GroupDraft { name, extends, otherwise, approval, rules, shadow_until })
 }
 
 fn rules(node: &Node, guardrail: bool, report: &mut Report) -> Vec<RuleDraft> {
@@ -132,9 +135,8 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
     let except = fields.optional("except").map(|node| fields::exceptions(node, report)).unwrap_or_default();
     let approval = fields.entry("approval");
     let examples = fields.optional("examples").and_then(|node| examples(node, report)).unwrap_or_default();
-    for later in ["limit", "mode", "until"] {
-        fields.later(later, report);
-    }
+    let trial = trial::Trial::of(&mut fields, report);
+    fields.later("limit", report);
     let at = fields.at;
     fields.finish(report);
 
@@ -153,11 +155,14 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
         report.error(entry.at, "`approval` belongs to an ask").help("remove it, or write `verdict: ask`");
     }
     let approval = approval.and_then(|entry| terms::term(&entry.value, report));
+    let (shadow, until) = trial.of_rule(verdict, guardrail, report);
     let file = report.file().to_owned();
     let rule = Rule {
         label: name.as_ref().map_or_else(|| format!("{file}:{}", at.line), |name| name.name.clone()),
         verdict,
         guardrail,
+        shadow,
+        until,
         reason,
         file: Some(file),
         line: Some(at.line),
@@ -180,7 +185,7 @@ fn examples(node: &Node, report: &mut Report) -> Option<Examples> {
 
 /// A name that people can see and tell from what `decided_by` says of other things.
 fn named(name: &str, at: Mark, what: &str, report: &mut Report) -> Option<Named> {
-    const RESERVED: [&str; 5] = ["otherwise:", "builtin:", "floor:", "grant:", "group:"];
+    const RESERVED: [&str; 7] = ["otherwise:", "builtin:", "floor:", "grant:", "group:", "limit:", "shadow:"];
     let help = if name.is_empty() || name.trim() != name || name.chars().any(is_invisible) {
         "write a name that can be seen, without blanks at its ends"
     } else if RESERVED.iter().any(|prefix| name.starts_with(prefix)) {

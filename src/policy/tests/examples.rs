@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json as value};
 
 use super::*;
+use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::identity::Directory;
 use crate::policy::{Executor, explain};
@@ -79,7 +80,7 @@ impl Bench {
     }
 
     fn says(&self, request: &str) -> Value {
-        explain(&self.policy, &self.directory, &self.executors, request, Limits::default())
+        explain(&self.policy, &self.directory, &self.executors, request, Limits::default(), Timestamp::from_millis(0))
     }
 }
 

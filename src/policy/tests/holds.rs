@@ -1,6 +1,7 @@
 //! "How a field holds": sides, exceptions, three values.
 
 use super::*;
+use crate::policy::{Claim, Claimed};
 use crate::record::{Depth, Source, Verdict};
 use Verdict::{Allow, Ask, Deny};
 
@@ -154,6 +155,25 @@ fn callers_are_told_apart() {
         assert_eq!(says(&[rule], &sub, bare()), Deny, "{rule}");
         assert_eq!(says(&[rule], &call("t"), bare()), Ask, "{rule}");
     }
+}
+
+#[test]
+fn what_a_client_says_of_itself_only_tightens() {
+    let said = |source, depth| Subject { claimed: Claimed { source, depth }, ..call("t") };
+    let claims = said(Claim::Said(Source::Background), Claim::Said(Depth::Sub));
+    for field in ["source: background", "depth: sub", "source: interactive", "depth: root"] {
+        assert_eq!(says(&[&format!("{{verdict: deny, {field}}}")], &claims, bare()), Deny, "{field}");
+    }
+    for (field, verdict) in [("source: background", Ask), ("depth: sub", Ask), ("source: interactive", Allow)] {
+        assert_eq!(says(&[&format!("{{verdict: allow, {field}}}")], &claims, bare()), verdict, "{field}");
+    }
+    // An exception to an allow tightens, one to a deny loosens.
+    assert_eq!(says(&["{verdict: allow, tool: t, except: [{depth: sub}]}"], &claims, bare()), Ask);
+    assert_eq!(says(&["{verdict: deny, tool: t, except: [{depth: sub}]}"], &claims, bare()), Deny);
+    let odd = said(Claim::Unreadable, Claim::Unreadable);
+    assert_eq!(says(&["{verdict: deny, depth: sub}"], &odd, bare()), Deny);
+    assert_eq!(says(&["{verdict: allow, depth: root}"], &odd, bare()), Allow);
+    assert_eq!(says(&["{verdict: deny, depth: sub}"], &call("t"), bare()), Ask);
 }
 
 #[test]

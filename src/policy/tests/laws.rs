@@ -260,4 +260,29 @@ proptest! {
             requires_as_much(new, old);
         }
     }
+
+    #[test]
+    fn a_shadow_rule_changes_no_verdict(
+        drawn in drawn(),
+        call in any_call(),
+        added in rule(&["allow", "ask", "deny"]),
+    ) {
+        let old = call.judge(&drawn.load(false));
+        let mut more = drawn.clone();
+        more.group.push(format!("{added}, mode: shadow"));
+        let new = call.judge(&more.load(false));
+        prop_assert_eq!((new.verdict, new.rejection, &new.requirement), (old.verdict, old.rejection, &old.requirement));
+        prop_assert_eq!((&new.decided_by, &new.reasons), (&old.decided_by, &old.reasons));
+        prop_assert_eq!(&new.needed_for_allow, &old.needed_for_allow);
+        // And it would say what it says without shadow mode.
+        let mut enforced = drawn;
+        enforced.group.push(format!("{added}, mode: enforce"));
+        let enforced = call.judge(&enforced.load(false));
+        if let Some(shadow) = new.shadow {
+            prop_assert_eq!(shadow.verdict, enforced.verdict);
+            prop_assert_eq!(shadow.decided_by.len(), enforced.decided_by.len());
+        } else {
+            prop_assert_eq!(new.verdict, enforced.verdict);
+        }
+    }
 }

@@ -8,10 +8,11 @@ mod laws;
 mod loading;
 mod reach;
 mod shell;
+mod trial;
 
 use std::path::PathBuf;
 
-use super::{Judgement, Loaded, Policy, Subject, judge, load};
+use super::{Claimed, Judgement, Loaded, Policy, Subject, judge, load};
 use crate::config::{PolicyConfig, Transport, UpstreamConfig};
 use crate::diagnostic::Diagnostic;
 use crate::facet::path::Space;
@@ -108,6 +109,8 @@ fn call(tool: &str) -> Subject<'_> {
         agent: Some("claude"),
         source: Some(crate::record::Source::Interactive),
         depth: Some(crate::record::Depth::Root),
+        claimed: Claimed::default(),
+        at: None,
         upstream: Some("files"),
         tool: Some(tool),
         category: Some("filesystem"),

@@ -1,0 +1,239 @@
+//! One call before all rules that could concern it: what is said of each facet, by whom, and whether it is obeyed.
+
+use std::collections::BTreeMap;
+
+use super::approval::{Approval, Grants};
+use super::commands::hides_denied;
+use super::fields::Target;
+use super::judge::{Subject, kind_record, matches, target};
+use super::model::{Counts, Group, Names, Policy, Rule};
+use super::reach::{self, Reached};
+use crate::facet::path::Space;
+use crate::facet::{Facet, FacetKind, FloorWhy, PathFacet, Stray};
+use crate::record::{FacetKindRecord, FacetRecord, FloorRecord, Verdict};
+
+/// One thing that was said of a facet.
+pub(super) struct Said<'a> {
+    /// As in `decided_by`.
+    pub label: String,
+    pub verdict: Verdict,
+    pub counts: Counts,
+    /// The sentence of a floor.
+    pub detail: Option<String>,
+    /// The rule, where a rule said it.
+    pub rule: Option<&'a Rule>,
+    /// What an ask requires; `None` in the list is an ask without an `approval` of its own.
+    pub approvals: Vec<Option<&'a Approval>>,
+}
+
+impl<'a> Said<'a> {
+    fn by_rule(rule: &'a Rule, counts: Counts) -> Self {
+        let (label, approvals) = (rule.label.clone(), vec![rule.approval.as_ref()]);
+        Self { label, verdict: rule.verdict, counts, detail: None, rule: Some(rule), approvals }
+    }
+
+    fn by_floor(floor: &FloorRecord, counts: Counts, approvals: Vec<Option<&'a Approval>>) -> Self {
+        let (label, detail) = (format!("floor:{}", floor.why), floor.detail.clone());
+        Self { label, verdict: Verdict::Ask, counts, detail, rule: None, approvals }
+    }
+
+    fn plainly(label: String, verdict: Verdict, counts: Counts) -> Self {
+        Self { label, verdict, counts, detail: None, rule: None, approvals: vec![None] }
+    }
+
+    /// Only an approval of the very call answers a guardrail, and only a grant for the very call a floor.
+    pub fn widest_grant(&self) -> Grants {
+        match self.rule {
+            Some(rule) if rule.guardrail => Grants::None,
+            Some(_) => Grants::Tool,
+            None if self.label.starts_with("floor:") => Grants::Exact,
+            None => Grants::Tool,
+        }
+    }
+}
+
+/// A facet with all that was said of it.
+pub(super) struct Judged<'a> {
+    pub record: FacetRecord,
+    pub said: Vec<Said<'a>>,
+}
+
+impl<'a> Judged<'a> {
+    /// Whatever order the rules were tried in, the strictest stands first and names decide among equals.
+    fn new(kind: FacetKindRecord, floors: Vec<FloorRecord>, mut said: Vec<Said<'a>>) -> Self {
+        said.sort_by(|a, b| b.verdict.cmp(&a.verdict).then_with(|| a.label.cmp(&b.label)));
+        let matches = said.iter().filter_map(|said| Some(said.rule?.record(!said.counts.now))).collect();
+        let mut judged = Self { record: FacetRecord { kind, floors, matches, verdict: Verdict::Deny }, said };
+        judged.record.verdict = judged.verdict(|counts| counts.now);
+        judged
+    }
+
+    /// The strictest that was said and counts. What only shadow rules speak of is let be; what nothing speaks of is not.
+    pub fn verdict(&self, counts: impl Fn(Counts) -> bool) -> Verdict {
+        let unsaid = if self.said.is_empty() { Verdict::Deny } else { Verdict::Allow };
+        self.said.iter().find(|said| counts(said.counts)).map_or(unsaid, |said| said.verdict)
+    }
+}
+
+/// What stays the same for all facets of a call.
+pub(super) struct Bench<'a> {
+    pub policy: &'a Policy,
+    pub subject: &'a Subject<'a>,
+    /// None: the group does not exist.
+    pub group: Option<&'a Group>,
+    /// Whether the group is in shadow mode: only guardrails are obeyed.
+    in_shadow: bool,
+    names: Names,
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(policy: &'a Policy, subject: &'a Subject<'a>) -> Self {
+        let group = policy.groups.get(subject.group);
+        let in_shadow = group.is_some_and(|group| group.is_in_shadow(subject.at));
+        Self { policy, subject, group, in_shadow, names: Names::of(subject) }
+    }
+
+    /// The rules of the group that could match, then the guardrails, each with where it counts.
+    fn rules(&self) -> impl Iterator<Item = (&'a Rule, Counts)> {
+        let group = self.group.map(|group| group.rules.concerning(&self.names));
+        let rules = group.into_iter().flatten().chain(self.policy.guardrails.concerning(&self.names));
+        rules.filter_map(|rule| Some((rule, rule.counts(self.subject.at, self.in_shadow)?)))
+    }
+
+    /// Where what is neither a rule nor a guardrail counts.
+    fn counts(&self) -> Counts {
+        if self.in_shadow { Counts::THEN } else { Counts::BOTH }
+    }
+
+    /// The approval of asks that have none of their own.
+    pub fn fallback(&self) -> Option<&'a Approval> {
+        self.group.and_then(|group| group.approval.as_ref()).or(self.policy.approval.as_ref())
+    }
+
+    pub fn facet(&self, facet: &Facet, facets: &[Facet], space: &Space) -> Judged<'a> {
+        let target = target(facet, facets);
+        let mut said = self.by_rules(target);
+        self.where_no_rule_matches(facet, &mut said);
+        let mut floors: BTreeMap<FloorRecord, (Counts, Vec<Option<&'a Approval>>)> = facet
+            .floors
+            .iter()
+            .map(|floor| FloorRecord { why: floor.why.as_str().into(), detail: floor.detail.clone() })
+            .map(|floor| (floor, (self.counts(), vec![None])))
+            .collect();
+        if let FacetKind::Path(path) = &facet.kind
+            && reach::is_walked(path)
+        {
+            for (counts, Reached { why, detail, approvals }) in self.below(path, target, &said, space) {
+                let floor = FloorRecord { why: why.as_str().into(), detail: Some(detail) };
+                let known = floors.entry(floor).or_insert_with(|| (counts, vec![None]));
+                known.0 = known.0.or(counts);
+                known.1.extend(approvals);
+            }
+        }
+        let mut records = Vec::new();
+        for (floor, (counts, approvals)) in floors {
+            said.push(Said::by_floor(&floor, counts, approvals));
+            records.push(floor);
+        }
+        Judged::new(kind_record(&facet.kind), records, said)
+    }
+
+    fn by_rules(&self, target: Target<'_>) -> Vec<Said<'a>> {
+        // An allow does not cover words that a deny names; one that is not obeyed takes nothing away from what is.
+        let shown = |counts: fn(Counts) -> bool| {
+            let denies = || self.rules().filter(|(_, of)| counts(*of)).map(|(rule, _)| rule);
+            !target.running.is_some_and(|running| hides_denied(running, denies()))
+        };
+        let shown = Counts { now: shown(|counts| counts.now), then: shown(|counts| counts.then) };
+        let said = |(rule, counts): (&'a Rule, Counts)| {
+            let counts = if rule.verdict == Verdict::Allow { counts.and(shown) } else { counts };
+            (counts.any() && matches(rule, self.subject, target)).then(|| Said::by_rule(rule, counts))
+        };
+        self.rules().filter_map(said).collect()
+    }
+
+    /// The group's own word, where none of its rules matches; in shadow mode, that it lets be what no guardrail names.
+    fn where_no_rule_matches(&self, facet: &Facet, said: &mut Vec<Said<'a>>) {
+        let by_group = |counts: fn(Counts) -> bool| {
+            said.iter().any(|said| said.rule.is_some_and(|rule| !rule.guardrail) && counts(said.counts))
+        };
+        let counts = Counts { now: !by_group(|counts| counts.now), then: !by_group(|counts| counts.then) };
+        if counts.and(self.counts()).any() {
+            said.push(self.otherwise(facet, counts.and(self.counts())));
+        }
+        if self.in_shadow {
+            let label = format!("shadow:{}", self.subject.group);
+            said.push(Said::plainly(label, Verdict::Allow, Counts { now: true, then: false }));
+        }
+    }
+
+    fn otherwise(&self, facet: &Facet, counts: Counts) -> Said<'a> {
+        let name = self.subject.group;
+        let Some(group) = self.group else { return Said::plainly(format!("group:{name}"), Verdict::Deny, counts) };
+        // An upstream that wants a model to write for it is never answered by silence.
+        let least = match &facet.kind {
+            FacetKind::Method(method) if method == "sampling/createMessage" => Verdict::Ask,
+            _ => Verdict::Allow,
+        };
+        Said::plainly(format!("otherwise:{name}"), group.otherwise.max(least), counts)
+    }
+
+    /// What lies below a recursive facet, for each verdict in which it is not denied: a floor is an ask.
+    fn below(
+        &self,
+        path: &PathFacet,
+        target: Target<'_>,
+        said: &[Said<'a>],
+        space: &Space,
+    ) -> Vec<(Counts, Reached<'a>)> {
+        let (subject, in_shadow) = (self.subject, self.in_shadow);
+        let candidates: Vec<(&'a Rule, Counts)> =
+            self.rules().filter(|(rule, _)| reach::may_guard(subject, rule, target)).collect();
+        let denied =
+            |counts: fn(Counts) -> bool| said.iter().any(|said| said.verdict == Verdict::Deny && counts(said.counts));
+        let due = Counts { now: !denied(|counts| counts.now), then: !denied(|counts| counts.then) };
+        // One walk does for both verdicts where both know the same rules.
+        let walks = match candidates.iter().any(|(_, counts)| counts.differ()) {
+            true => vec![Counts { now: true, then: false }, Counts::THEN],
+            false => vec![Counts::BOTH],
+        };
+        walks
+            .into_iter()
+            .map(|walk| walk.and(due))
+            .filter(|walk| walk.any())
+            .flat_map(|walk| {
+                let rules: Vec<&'a Rule> =
+                    candidates.iter().filter(|(_, counts)| counts.and(walk).any()).map(|(rule, _)| *rule).collect();
+                reach::below(subject, path, &rules, space).into_iter().map(move |reached| {
+                    // In shadow mode nothing is obeyed but what guardrails guard.
+                    let guarded = matches!(reached.why, FloorWhy::RecursiveGuarded | FloorWhy::RecursiveBudget);
+                    (Counts { now: walk.now && (guarded || !in_shadow), then: walk.then }, reached)
+                })
+            })
+            .filter(|(counts, _)| counts.any())
+            .collect()
+    }
+
+    /// A deny or ask that guards a path reaches unmarked strings too; nothing else is said of them.
+    pub fn stray(&self, stray: &Stray) -> Option<Judged<'a>> {
+        let mut rules: Vec<(&'a Rule, Counts)> = Vec::new();
+        let mut place = None;
+        for at in &stray.locations {
+            for (rule, counts) in self.rules().filter(|(rule, _)| reach::guards(self.subject, rule, at)) {
+                place = place.or(Some(at));
+                if !rules.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
+                    rules.push((rule, counts));
+                }
+            }
+        }
+        let kind = FacetKindRecord::Path {
+            access: None,
+            pointer: stray.pointer.clone(),
+            lexical: place?.to_string(),
+            physical: None,
+            command: None,
+        };
+        let said = rules.into_iter().map(|(rule, counts)| Said::by_rule(rule, counts)).collect();
+        Some(Judged::new(kind, Vec::new(), said))
+    }
+}
