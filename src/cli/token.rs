@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::client::{self, Format};
 use super::exit::Exit;
+use crate::clock::Clock;
 use crate::config::yaml::{Core, Scalar};
 use crate::config::{expiry, is_name};
 use crate::secret::{TokenHash, random_id};
@@ -15,20 +16,23 @@ const BYTES: usize = 32;
 /// Make credentials.
 #[derive(Subcommand, Debug)]
 pub enum Token {
-    /// Make a token, print it once, and the line with its hash for portcullis.yaml
+    /// Make a token: it is shown once, with the line of its hash for portcullis.yaml
+    ///
+    /// The token goes to whoever is to use it; the line, which holds only its hash, goes into portcullis.yaml. Nothing
+    /// is written or kept here: a lost token cannot be shown again, make another.
     New(New),
 }
 
 /// Whose token, and for how long.
 #[derive(Args, Debug)]
 pub struct New {
-    /// An agent's token, good for calls and nothing else (this is the default, without a name)
+    /// For an agent of this name: good for calls and nothing else (without a name: for an entry that is there already)
     #[arg(long, value_name = "NAME", value_parser = name)]
     agent: Option<String>,
-    /// An approver's token: good for decisions
+    /// For an approver of this name: good for decisions
     #[arg(long, value_name = "NAME", value_parser = name, conflicts_with = "agent")]
     approver: Option<String>,
-    /// When it stops being good: the beginning of a day in UTC (2027-01-01), or a moment (2027-01-01T12:00:00Z)
+    /// Let it end at the beginning of a day in UTC (2027-01-01), or at a moment (2027-01-01T12:00:00Z)
     #[arg(long, value_name = "DATE", value_parser = date)]
     expires: Option<String>,
     /// For people, or for programs
@@ -81,10 +85,11 @@ impl New {
 impl Made {
     fn human(&self) -> String {
         let Self { token, kind, .. } = self;
-        let place = if self.name.is_some() { format!("`{kind}s`") } else { format!("the `tokens` of an {kind}") };
+        let place = if self.name.is_some() { format!("`{kind}s:`") } else { format!("the `tokens:` of an {kind}") };
         let line = self.line();
         format!(
-            "{token}\n\nThis token is shown once and kept nowhere. Put its hash under {place} in portcullis.yaml:\n\n  {line}\n"
+            "the token, for the {kind}; it is shown this once and kept nowhere:\n\n  {token}\n\n\
+             its hash, for portcullis.yaml, below {place} (the token itself does not go there):\n\n  {line}\n"
         )
     }
 
@@ -112,7 +117,11 @@ fn name(text: &str) -> Result<String, &'static str> {
 }
 
 fn date(text: &str) -> Result<String, &'static str> {
-    expiry(text).map(|_| text.to_owned()).ok_or("write a date such as 2027-01-01, or 2027-01-01T12:00:00Z")
+    let moment = expiry(text).ok_or("write a date such as 2027-01-01, or 2027-01-01T12:00:00Z")?;
+    if moment <= Clock::system().now() {
+        return Err("that is over: such a token would never be good");
+    }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]
@@ -138,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_printed_lines_make_a_configuration_that_knows_the_tokens() {
-        let agent = parse(&["--agent", "claude", "--expires", "2027-01-01"]).unwrap().make();
+        let agent = parse(&["--agent", "claude", "--expires", "2999-01-01"]).unwrap().make();
         let approver = parse(&["--approver", "007"]).unwrap().make();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("portcullis.yaml");
@@ -151,14 +160,15 @@ mod tests {
         let directory = Directory::new(&config::load(&file).unwrap());
         let known = directory.agent(Some(&agent.token), true, Timestamp::from_millis(0)).unwrap();
         assert_eq!(known.config.name, "claude");
-        assert_eq!(known.config.tokens[0].expires, expiry("2027-01-01"));
+        assert_eq!(known.config.tokens[0].expires, expiry("2999-01-01"));
         assert_eq!(directory.approver(&approver.token, Timestamp::from_millis(0)).unwrap().config.name, "007");
     }
 
     #[test]
     fn the_token_says_what_it_is_for_and_its_hash_says_nothing() {
         let made = parse(&["--agent", "claude"]).unwrap().make();
-        assert!(made.token.starts_with("pc_agent_") && made.human().starts_with(&made.token));
+        assert!(made.token.starts_with("pc_agent_"));
+        assert_eq!(made.human().matches(&made.token).count(), 1);
         assert!(!made.line().contains(&made.token));
         let nobodys = parse(&[]).unwrap().make();
         assert_eq!(nobodys.line(), format!("- {{ sha256: {} }}", TokenHash::of(&nobodys.token).to_hex()));
@@ -174,6 +184,7 @@ mod tests {
             &["--agent", ""],
             &["--agent", "a", "--expires", "soon"],
             &["--agent", "a", "--expires", "2027-13-01"],
+            &["--agent", "a", "--expires", "2020-01-01"],
         ] {
             assert!(parse(arguments).is_none(), "{arguments:?}");
         }
