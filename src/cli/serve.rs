@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::client::CONFIG_FILE;
 use super::exit::Exit;
 use crate::clock::Clock;
 use crate::config;
 use crate::serve::{self, Doors, StartError};
 
-/// Runs the gateway: MCP for agents on one address, approvals on another.
+/// Run the gateway: MCP for agents on one address, approvals on another
 #[derive(Args, Debug)]
 pub struct Serve {
-    /// The configuration.
-    #[arg(long, default_value = "portcullis.yaml")]
+    /// The gateway's configuration
+    #[arg(long, value_name = "FILE", default_value = CONFIG_FILE)]
     config: PathBuf,
 }
 
@@ -30,11 +31,14 @@ impl Serve {
         };
         if let Some(mcp) = gateway.mcp {
             eprintln!("mcp listening on http://{mcp}");
+            for id in gateway.gate.config().upstreams.keys() {
+                eprintln!("  agents reach `{id}` at http://{mcp}/mcp/{id}");
+            }
         }
         if let Some(admin) = gateway.admin {
             eprintln!("admin listening on http://{admin}");
         }
-        greet(&gateway).await;
+        tell_inbox(&gateway).await;
         serve::told_to_stop().await;
         eprintln!("stopping: running calls may end, held ones stay held");
         gateway.stop().await;
@@ -42,13 +46,17 @@ impl Serve {
     }
 }
 
-/// Tells the approver of the first start how to log in.
-pub async fn greet(gateway: &serve::Gateway) {
-    if gateway.first.as_ref().is_some_and(|first| first.created)
-        && let Some(link) = gateway.login_link().await
-    {
-        eprintln!("no approvers are configured; log in once with {link}");
-    }
+/// Says where approvals are decided: by the link that logs in, at the first start where no approvers are configured.
+pub async fn tell_inbox(gateway: &serve::Gateway) {
+    let is_first = gateway.first.as_ref().is_some_and(|first| first.created);
+    let link = if is_first { gateway.login_link().await } else { None };
+    let config = gateway.gate.config();
+    let place = match (link, &config.public_url) {
+        (Some(link), _) => format!("{link}  (good once)"),
+        (None, Some(url)) => format!("{url}/"),
+        (None, None) => format!("http://{}/", gateway.admin.unwrap_or(config.admin.address)),
+    };
+    eprintln!("approvals are decided at {place}");
 }
 
 /// Says why the gateway did not start.

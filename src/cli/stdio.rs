@@ -5,50 +5,52 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::client::CONFIG_FILE;
 use super::exit::Exit;
-use super::serve::{failed, greet};
+use super::serve::{failed, tell_inbox};
 use crate::clock::Clock;
 use crate::config::{self, Config, Transport};
 use crate::identity::{Agent, Refused};
 use crate::listen;
 use crate::serve::{self, Doors, Gateway, StartError};
+use crate::upstream::find_program;
 
-/// Offers one configured upstream to an MCP client that starts this command.
+/// Offer one configured upstream to an MCP client that starts this command
 #[derive(Args, Debug)]
 pub struct Stdio {
-    /// The configuration.
-    #[arg(long, default_value = "portcullis.yaml")]
+    /// The gateway's configuration
+    #[arg(long, value_name = "FILE", default_value = CONFIG_FILE)]
     config: PathBuf,
-    /// Which upstream; needed where there are several.
+    /// Which upstream; needed where there are several
     #[arg(long, value_name = "ID")]
     upstream: Option<String>,
-    /// The agent whose rules hold; needed where agents are configured.
+    /// The agent whose rules hold; needed where agents are configured
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 }
 
-/// Stands in front of a stdio MCP server: put this command in front of its own in a client's settings.
+/// Stand in front of a stdio MCP server: put this command in front of its own in a client's settings
 ///
 /// An agent that runs as the same operating-system user can approve its own calls: `wrap` alone is advisory.
 #[derive(Args, Debug)]
 pub struct Wrap {
-    /// The configuration; without one the built-in base policy holds.
-    #[arg(long)]
+    /// The gateway's configuration [default: portcullis.yaml, if there is one; else the built-in base policy holds]
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Take the settings of this entry of `upstreams` (its command is replaced).
+    /// Take the settings of this entry of `upstreams` (its command is replaced)
     #[arg(long = "as", value_name = "ID")]
     entry: Option<String>,
     /// Where relative paths start and policy paths are anchored [default: the working directory]. The server is started
-    /// there; an argument of its command that is this same text is passed on as the absolute path.
+    /// there; an argument of its command that is this same text is passed on as the absolute path
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// The catalogue entry that says what the tools' arguments are.
+    /// The catalogue entry that says what the tools' arguments are
     #[arg(long, value_name = "NAME")]
     catalogue: Option<String>,
-    /// The agent whose rules hold; needed where agents are configured.
+    /// The agent whose rules hold; needed where agents are configured
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// The server's command and its arguments.
+    /// The server's command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<String>,
 }
@@ -94,7 +96,7 @@ impl Wrap {
     }
 
     fn configured(&self) -> Result<Config, StartError> {
-        let here = PathBuf::from("portcullis.yaml");
+        let here = PathBuf::from(CONFIG_FILE);
         match &self.config {
             Some(file) => config::load(file).map_err(StartError::Invalid),
             None if here.is_file() => config::load(&here).map_err(StartError::Invalid),
@@ -138,6 +140,13 @@ impl Wrap {
 
 /// Serves one client on standard input and output.
 async fn run(config: Config, upstream: &str, agent: Option<&str>) -> Exit {
+    if let Some(served) = config.upstreams.get(upstream)
+        && let Transport::Command(command) = &served.transport
+        && let Some(program) = command.first()
+        && let Err(what) = find_program(program, &served.cwd)
+    {
+        return failed(&StartError::Failed(what));
+    }
     let gateway = match serve::start(config, Doors::AdminIfFree, Clock::system()).await {
         Ok(gateway) => gateway,
         Err(error) => return failed(&error),
@@ -150,11 +159,7 @@ async fn run(config: Config, upstream: &str, agent: Option<&str>) -> Exit {
             return Exit::Usage;
         }
     };
-    match gateway.admin {
-        Some(admin) => eprintln!("approvals are decided at http://{admin}/"),
-        None => eprintln!("approvals are decided at http://{}/", gateway.gate.config().admin.address),
-    }
-    greet(&gateway).await;
+    tell_inbox(&gateway).await;
     let serving =
         listen::stdio::serve(Arc::clone(&gateway.gate), agent, upstream, tokio::io::stdin(), tokio::io::stdout());
     tokio::select! {

@@ -11,6 +11,8 @@ mod backoff;
 mod process;
 mod slots;
 
+pub use process::find_program;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

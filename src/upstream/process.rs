@@ -5,8 +5,10 @@
 //! signal could only be set with `unsafe` code.)
 
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
@@ -20,6 +22,27 @@ pub(super) fn command(program: impl AsRef<OsStr>) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// Looks for a program where a child that is started in `cwd` would find it: at its path, or in the folders of `PATH`.
+///
+/// # Errors
+/// It is not there, or may not be run; in a sentence that says what to do.
+pub fn find_program(name: &str, cwd: &Path) -> Result<(), String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places: Vec<PathBuf> = if name.contains('/') {
+        vec![cwd.join(name)]
+    } else {
+        std::env::split_paths(&path).map(|folder| cwd.join(folder).join(name)).collect()
+    };
+    let found: Vec<PathBuf> = places.into_iter().filter(|place| place.is_file()).collect();
+    if found.is_empty() {
+        return Err(format!("there is no program `{name}`; install it, or give its full path"));
+    }
+    if found.iter().any(|place| access(place, Access::EXEC_OK).is_ok()) {
+        return Ok(());
+    }
+    Err(format!("`{name}` may not be run; make it executable"))
 }
 
 fn is_ours(name: &OsStr) -> bool {
@@ -56,6 +79,22 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_program_is_found_where_its_child_would_find_it() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("server"), "#!/bin/sh\n").unwrap();
+        assert_eq!(find_program("sh", folder.path()), Ok(()));
+        assert_eq!(find_program("/bin/sh", folder.path()), Ok(()));
+        for (name, what) in [
+            ("no-such-program", "there is no program"),
+            ("server", "there is no program"),
+            ("./server", "may not be run"),
+            ("/bin", "there is no program"),
+        ] {
+            assert!(find_program(name, folder.path()).unwrap_err().contains(what), "{name}");
+        }
+    }
 
     #[test]
     fn only_the_gateways_own_variables_are_kept_back() {
