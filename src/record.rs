@@ -7,6 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
+/// The word by which a plain enum goes in JSON.
+pub fn word<T: Serialize>(value: T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
 /// What the policy says of a call, loosest first, so that the larger of two is the stricter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -40,6 +48,17 @@ pub enum CallState {
 }
 
 impl CallState {
+    /// Every state, in the order of a call's life.
+    pub const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::AwaitingApproval,
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Rejected,
+    ];
+
     /// How the call ended, if it has.
     pub const fn outcome(self) -> Option<Outcome> {
         match self {
@@ -336,6 +355,12 @@ pub enum ApprovalState {
     Stale,
     /// Used by its one run.
     Consumed,
+}
+
+impl ApprovalState {
+    /// Every state.
+    pub const ALL: [Self; 7] =
+        [Self::Waiting, Self::Approved, Self::Rejected, Self::Expired, Self::Withdrawn, Self::Stale, Self::Consumed];
 }
 
 /// What an approver said.

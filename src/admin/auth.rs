@@ -45,7 +45,7 @@ impl Who {
         if self.approver.has(role) {
             return Ok(());
         }
-        let role = super::problem::word(role);
+        let role = crate::record::word(role);
         Err(Problem::forbidden(format!("this needs the role {role}, which {} does not have", self.name())))
     }
 

@@ -5,6 +5,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 use crate::approval::Refused;
+use crate::record::word;
 use crate::store::StoreError;
 
 /// A refusal as the outside reads it.
@@ -33,6 +34,11 @@ impl Problem {
     /// 400: the request does not say what it has to.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "urn:portcullis:bad-request", detail)
+    }
+
+    /// 400: a cursor that no list gave, or whose place is gone.
+    pub fn no_cursor() -> Self {
+        Self::bad_request("`cursor` is not the `next` of a page of this list; leave it out to begin anew")
     }
 
     /// 401: no credential, or one that is no good.
@@ -149,14 +155,6 @@ pub async fn not_found() -> Problem {
 pub async fn method_not_allowed() -> Problem {
     let detail = "this path does not know that method; see /api/v1/openapi.json";
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "urn:portcullis:method-not-allowed", detail)
-}
-
-/// The word by which a plain enum goes in JSON.
-pub fn word<T: Serialize>(value: T) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
-    }
 }
 
 fn as_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,8 +6,9 @@ use serde_json::json;
 use super::approvals::{Page, PageArgs, text};
 use super::client::{Connect, Failure, Format, print, read};
 use super::exit::Exit;
+use super::words;
 use crate::clock::Clock;
-use crate::record::CallRecord;
+use crate::record::{CallRecord, CallState};
 
 /// See and stop calls.
 #[derive(Subcommand, Debug)]
@@ -23,8 +24,8 @@ pub enum Calls {
 /// Which calls to list.
 #[derive(Args, Debug)]
 pub struct List {
-    /// awaiting_approval, running, completed, failed, cancelled or rejected
-    #[arg(long)]
+    /// Only calls in this state
+    #[arg(long, value_parser = words(CallState::ALL))]
     state: Option<String>,
     #[command(flatten)]
     page: PageArgs,

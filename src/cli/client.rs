@@ -72,6 +72,8 @@ pub enum Failure {
         /// What the gateway said.
         detail: String,
     },
+    /// The command line makes no sense.
+    Usage(String),
     /// Whoever read the output is gone; there is nobody to tell.
     Unread,
     /// Anything else, in plain English.
@@ -84,7 +86,11 @@ impl Failure {
         if !matches!(self, Self::Unread) {
             eprintln!("error: {self}");
         }
-        if matches!(self, Self::Config(_)) { Exit::Invalid } else { Exit::Failed }
+        match self {
+            Self::Config(_) => Exit::Invalid,
+            Self::Usage(_) => Exit::Usage,
+            Self::Refused { .. } | Self::Unread | Self::Other(_) => Exit::Failed,
+        }
     }
 }
 
@@ -97,7 +103,7 @@ impl fmt::Display for Failure {
             }
             Self::Refused { status, detail } => write!(f, "{detail} ({})", status.as_u16()),
             Self::Unread => f.write_str("nobody reads the output"),
-            Self::Other(what) => f.write_str(what),
+            Self::Usage(what) | Self::Other(what) => f.write_str(what),
         }
     }
 }
@@ -150,6 +156,10 @@ impl Connect {
             Some(config) => format!("http://{}", config.admin.address),
             None => "http://127.0.0.1:7071".into(),
         };
+        if self.url.is_none() && config.as_ref().is_some_and(|config| config.admin.address.port() == 0) {
+            let what = "the configuration takes any free port (0) for `admin`: give --url with the address that `serve` printed";
+            return Err(Failure::Usage(what.into()));
+        }
         let base = read_url(self.url.as_deref().unwrap_or(&own))?;
         // The token of the state folder is for the gateway of this machine: another address never gets it unasked.
         let is_ours = self.url.is_none() || is_loopback(&base);

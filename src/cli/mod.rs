@@ -16,9 +16,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
+use serde::Serialize;
 
 use crate::config::{self, Config, PolicyConfig};
+use crate::record::word;
 use crate::serve::StartError;
 use exit::Exit;
 
@@ -40,19 +43,19 @@ enum Command {
     Init(init::Init),
     Stdio(stdio::Stdio),
     Wrap(stdio::Wrap),
-    /// Check a policy, or explain what it says of a call.
+    /// Check a policy, or explain what it says of a call
     #[command(subcommand)]
     Policy(policy::Policy),
-    /// Look at what waits for a human, and decide.
+    /// See and decide held calls
     #[command(subcommand)]
     Approvals(approvals::Approvals),
-    /// Look at calls, or stop one.
+    /// See and stop calls
     #[command(subcommand)]
     Calls(calls::Calls),
-    /// Check the audit log.
+    /// Check the audit log
     #[command(subcommand)]
     Audit(audit::Audit),
-    /// Make credentials.
+    /// Make credentials
     #[command(subcommand)]
     Token(token::Token),
 }
@@ -125,6 +128,11 @@ pub fn with_base_policy(state_dir: PathBuf) -> std::io::Result<Config> {
     std::fs::write(folder.join("base.yaml"), init::BASE_POLICY)?;
     let files = vec![folder.join("base.yaml").display().to_string()];
     Ok(Config::minimal(state_dir, PolicyConfig { files, ..PolicyConfig::default() }, Vec::new()))
+}
+
+/// Takes one of the words by which a plain enum goes in JSON; `--help` and errors name them.
+pub fn words<T: Serialize, const N: usize>(all: [T; N]) -> PossibleValuesParser {
+    PossibleValuesParser::new(all.map(word))
 }
 
 /// Reads `50s`, `15m`, `8h`, `2d`, `300ms`.

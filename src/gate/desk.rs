@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
 
-use super::{CallFilter, Gate, GateEvent, InForce, Setup, recent};
+use super::{CallFilter, Cursor, Gate, GateEvent, InForce, Setup, recent};
 use crate::approval::{Event, Held};
 use crate::config::{self, Role};
 use crate::diagnostic::Diagnostic;
@@ -105,9 +105,9 @@ impl Gate {
     /// The store does not work.
     pub async fn calls(&self, filter: CallFilter) -> Result<(Vec<CallRecord>, Option<String>), StoreError> {
         let limit = if filter.limit == 0 { 50 } else { filter.limit.min(500) };
-        let before = filter.cursor.as_deref().and_then(cursor_parts);
+        let is_older = |call: &CallRecord| filter.cursor.as_ref().is_none_or(|cursor| Cursor::of(call) < *cursor);
         let mut calls = self.recent.list(&filter);
-        calls.retain(|c| before.as_ref().is_none_or(|(at, id)| (c.created_at.as_millis(), &c.id) < (*at, id)));
+        calls.retain(is_older);
         let mut page = Filter {
             agent: filter.agent.clone(),
             upstream: filter.upstream.clone(),
@@ -121,8 +121,7 @@ impl Gate {
         loop {
             let (held, next) = self.store.list(page.clone()).await?;
             for call in held.into_iter().map(|h| h.approval.call) {
-                let fits = before.as_ref().is_none_or(|(at, id)| (call.created_at.as_millis(), &call.id) < (*at, id));
-                if fits && recent::fits(&filter, &call) {
+                if is_older(&call) && recent::fits(&filter, &call) {
                     found += 1;
                     calls.push(call);
                 }
@@ -135,7 +134,7 @@ impl Gate {
         calls.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| b.id.cmp(&a.id)));
         let more = calls.len() > limit;
         calls.truncate(limit);
-        let next = calls.last().filter(|_| more).map(|c| format!("{}.{}", c.created_at.as_millis(), c.id));
+        let next = calls.last().filter(|_| more).map(|call| Cursor::of(call).to_string());
         Ok((calls, next))
     }
 
@@ -386,9 +385,4 @@ fn fixed(config: &config::Config) -> String {
 
 fn rejection(word: &str) -> Option<crate::record::Rejection> {
     serde_json::from_value(json!(word)).ok()
-}
-
-fn cursor_parts(cursor: &str) -> Option<(i64, String)> {
-    let (at, id) = cursor.split_once('.')?;
-    Some((at.parse().ok()?, id.to_owned()))
 }

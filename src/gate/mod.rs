@@ -29,6 +29,7 @@ pub use permit::Permit;
 pub use session::{Exchange, Reply, Session, ToClient};
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -170,7 +171,32 @@ pub struct CallFilter {
     /// At most so many (0: 50).
     pub limit: usize,
     /// Where the last page ended.
-    pub cursor: Option<String>,
+    pub cursor: Option<Cursor>,
+}
+
+/// Where a page of calls ended: its last call's time, in ms, and id.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Cursor {
+    at: i64,
+    id: String,
+}
+
+impl Cursor {
+    /// Reads what a list gave as `next`; none if it gave no such text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (at, id) = text.split_once('.')?;
+        Some(Self { at: at.parse().ok()?, id: id.to_owned() }).filter(|cursor| cursor.id.starts_with("call_"))
+    }
+
+    fn of(call: &CallRecord) -> Self {
+        Self { at: call.created_at.as_millis(), id: call.id.clone() }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.at, self.id)
+    }
 }
 
 /// Everything a gate is made of.

@@ -33,6 +33,7 @@ fn usage_is_2_and_a_bad_configuration_3() {
     portcullis(&["no-such-command"]).assert().code(2);
     portcullis(&["serve", "--no-such-option"]).assert().code(2);
     portcullis(&["wrap"]).assert().code(2);
+    portcullis(&["calls", "list", "--state", "waiting"]).assert().code(2);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("portcullis.yaml");
     std::fs::write(&file, "listen:\n  mcp: { adress: 127.0.0.1:0 }\nupstreams: [1]\n").expect("a file");
@@ -41,6 +42,15 @@ fn usage_is_2_and_a_bad_configuration_3() {
     // All errors at once, each with its place and what to write instead.
     assert!(said.contains("portcullis.yaml:2:") && said.contains("portcullis.yaml:3:"), "{said}");
     assert!(said.contains("address"), "{said}");
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_no_success() {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut command = portcullis(&["wrap", "--", "no-such-program"]);
+    let assert = command.env("HOME", home.path()).env_remove("XDG_STATE_HOME").assert().code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("there is no program `no-such-program`"), "{said}");
 }
 
 #[test]

@@ -25,6 +25,13 @@ pub async fn list(
     Params(query): Params<ListQuery<ApprovalState>>,
 ) -> Result<Json<Page<ApprovalRecord>>, Problem> {
     let limit = query.limit()?;
+    if let Some(cursor) = &query.cursor {
+        let last = admin.gate.store().get(cursor).await.map_err(Problem::from).and_then(|held| {
+            who.see(held.call())?;
+            if held.call().id == *cursor { Ok(()) } else { Err(Problem::not_found()) }
+        });
+        last.map_err(|problem| if problem == Problem::not_found() { Problem::no_cursor() } else { problem })?;
+    }
     let filter = Filter {
         state: query.state,
         agent: query.agent,

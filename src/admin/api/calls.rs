@@ -7,10 +7,10 @@ use axum::extract::{Path, State};
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
-use super::super::problem::{Problem, word};
+use super::super::problem::Problem;
 use super::{ListQuery, Page, Params};
-use crate::gate::CallFilter;
-use crate::record::{CallRecord, CallState};
+use crate::gate::{CallFilter, Cursor};
+use crate::record::{CallRecord, CallState, word};
 
 /// `GET calls`, newest first.
 pub async fn list(
@@ -19,6 +19,7 @@ pub async fn list(
     Params(query): Params<ListQuery<CallState>>,
 ) -> Result<Json<Page<CallRecord>>, Problem> {
     let limit = query.limit()?;
+    let cursor = query.cursor.as_deref().map(|text| Cursor::parse(text).ok_or_else(Problem::no_cursor)).transpose()?;
     let filter = CallFilter {
         state: query.state.map(word),
         agent: query.agent,
@@ -26,7 +27,7 @@ pub async fn list(
         since: query.since,
         groups: who.groups(),
         limit,
-        cursor: query.cursor,
+        cursor,
     };
     let (items, next) = admin.gate.calls(filter).await?;
     Ok(Json(Page { items, next }))

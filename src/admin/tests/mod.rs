@@ -45,6 +45,10 @@ async fn a_call_is_seen_and_approved_once() {
     let first = side.get(ANA, "approvals?limit=1").await.json();
     let second = side.get(ANA, &format!("approvals?limit=1&cursor={}", first["next"].as_str().unwrap())).await.json();
     assert_ne!(first["items"][0]["id"], second["items"][0]["id"]);
+    for nonsense in ["approvals?cursor=x", "approvals?cursor=apr_1", "calls?cursor=x", "calls?cursor=1.apr_1"] {
+        let refused = side.get(ANA, nonsense).await;
+        assert!(refused.status == 400 && refused.text.contains("cursor"), "{nonsense}: {}", refused.text);
+    }
 
     let shown = side.get(VIC, "approvals/apr_1").await.json();
     assert_eq!((&shown["state"], &shown["call"]["digest"]), (&json!("waiting"), &json!(DIGEST)));

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::client::{Client, Connect, Failure, Format, print, read};
 use super::exit::Exit;
+use super::words;
 use crate::clock::Clock;
-use crate::record::ApprovalRecord;
+use crate::record::{ApprovalRecord, ApprovalState};
 
 /// See and decide held calls.
 #[derive(Subcommand, Debug)]
@@ -30,8 +31,8 @@ pub enum Approvals {
 /// Which approvals to list.
 #[derive(Args, Debug)]
 pub struct List {
-    /// waiting, approved, rejected, expired, withdrawn, stale or consumed
-    #[arg(long, default_value = "waiting")]
+    /// Only approvals in this state
+    #[arg(long, default_value = "waiting", value_parser = words(ApprovalState::ALL))]
     state: String,
     #[command(flatten)]
     page: PageArgs,

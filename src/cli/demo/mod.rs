@@ -17,13 +17,13 @@ use crate::secret::random_id;
 use crate::serve::{self, Doors, Gateway, StartError};
 use agent::{Agent, Answer};
 
-/// Starts a gateway, a sample folder and a scripted agent, and lets you decide about what the agent wants to write.
+/// Start a gateway, a sample folder and a scripted agent, and decide about what the agent wants to write
 #[derive(Args, Debug)]
 pub struct Demo {
-    /// Approve by itself after this long (`2s`): for tests and recordings.
+    /// Approve by itself after this long (`2s`): for tests and recordings
     #[arg(long, value_name = "DURATION", value_parser = super::duration)]
     approve_after: Option<Duration>,
-    /// Reject by itself, with this reason, after `--approve-after`.
+    /// Reject by itself, with this reason, after `--approve-after`
     #[arg(long, value_name = "REASON", requires = "approve_after")]
     reject: Option<String>,
 }
