@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::config::AllowSelf;
-use crate::record::{ApprovalRecord, CallRecord, Outcome, Rejection, Vote};
+use crate::record::{ApprovalRecord, CallRecord, Outcome, Rejection, Severity, Vote};
 
 /// What is stored of a held call.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Held {
     pub approval: ApprovalRecord,
     /// What may be needed to run it again under the same id.
     pub intent: Intent,
-    /// Rules of this hold.
+    /// What its approval takes.
     pub terms: Terms,
     /// The process its client is connected to, while it is attached.
     pub attached_at: Option<String>,
@@ -61,13 +61,24 @@ pub struct Intent {
     pub places: String,
 }
 
-/// What holds for this hold.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// What an approval of the call takes and what follows from it, as policy and configuration had it when it was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Terms {
+    /// Everything that asked: rules, `otherwise:GROUP`, and each floor with its sentence and its place.
+    pub asked: Vec<String>,
+    /// How urgent.
+    pub severity: Severity,
+    /// Whether a rejection needs a note.
+    pub reason_required: bool,
     /// Who may decide their own agent's calls.
     pub allow_self: AllowSelf,
     /// Run at once although nobody is attached.
     pub run_always: bool,
+    /// After how long it ends undecided, ms.
+    pub expires_ms: u64,
+    /// How long a client's stream is held before the hand-off, ms.
+    pub hold_for_ms: u64,
     /// How long an approved call waits for its client, ms.
     pub hold_grace_ms: u64,
     /// How long a kept reply is kept, ms.
@@ -105,8 +116,14 @@ pub enum Event {
         /// Whether nobody else may decide this call; what [`AllowSelf::Single`] asks.
         sole_approver: bool,
     },
-    /// A new judgement at release: the shown parts of the record change, votes are void.
-    Rejudged(Box<ApprovalRecord>),
+    /// At release, the call is asked about on other terms. Votes that meet them stand; otherwise they are void, and the
+    /// call waits for new ones.
+    Rejudged {
+        /// The approval as it is then shown.
+        approval: Box<ApprovalRecord>,
+        /// The terms from now on.
+        terms: Terms,
+    },
     /// One process takes it to run; nothing is sent before this succeeds.
     Claim {
         /// The process.
@@ -178,6 +195,11 @@ impl Held {
     /// The call as shown.
     pub fn call(&self) -> &CallRecord {
         &self.approval.call
+    }
+
+    /// How long a client's stream is held before the hand-off.
+    pub fn hold_for(&self) -> Duration {
+        Duration::from_millis(self.terms.hold_for_ms)
     }
 
     /// How long its result is kept.

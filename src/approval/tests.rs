@@ -50,7 +50,13 @@ pub(crate) fn held(id: &str) -> Held {
             definition: None,
             places: String::new(),
         },
-        terms: Terms { allow_self: AllowSelf::Single, run_always: false, hold_grace_ms: GRACE, result_ttl_ms: TTL },
+        terms: Terms {
+            asked: vec!["writes".into()],
+            expires_ms: EXPIRES,
+            hold_grace_ms: GRACE,
+            result_ttl_ms: TTL,
+            ..Terms::default()
+        },
         attached_at: Some("here".into()),
         claimed_by: None,
         decided_at: None,
@@ -323,24 +329,85 @@ fn only_an_end_that_nobody_was_told_can_be_attached() {
     assert_eq!(unsure.attachable_until(), Some(at(4 + TTL)), "a client is told before it asks for a second run");
 }
 
+fn rejudged(held: &Held, change: impl FnOnce(&mut ApprovalRecord, &mut Terms)) -> Event {
+    let (mut approval, mut terms) = (held.approval.clone(), held.terms.clone());
+    change(&mut approval, &mut terms);
+    Event::Rejudged { approval: Box::new(approval), terms }
+}
+
 #[test]
-fn a_new_judgement_voids_the_votes() {
+fn a_new_question_voids_the_votes() {
     let mut held = held("1");
     held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
-    let mut record = held.approval.clone();
-    record.call.digest = Some("sha256:new".into());
-    record.call.state = CallState::Running;
-    record.call.created_at = at(7);
-    record.client.state = ClientState::Gone;
-    held.apply(Event::Rejudged(Box::new(record.clone())), at(2)).unwrap();
+    let event = rejudged(&held, |approval, terms| {
+        approval.call.digest = Some("sha256:new".into());
+        approval.call.state = CallState::Running;
+        approval.call.created_at = at(7);
+        approval.expires_at = at(99);
+        approval.client.state = ClientState::Gone;
+        terms.asked.push("floor:hard_link".into());
+        terms.hold_for_ms = 5;
+    });
+    held.apply(event, at(2)).unwrap();
     assert_eq!(states(&held), (CallState::AwaitingApproval, ApprovalState::Waiting));
     assert!(held.is_fresh());
     assert_eq!((held.call().created_at, held.approval.client.state), (at(0), ClientState::Attached));
+    assert_eq!((held.approval.expires_at, held.hold_for()), (at(99), Duration::from_millis(5)));
     refused(&mut held, claim(), 3, Refused::NotNow);
     refused(&mut held, vote("ben", Decision::Approve), 3, Refused::Digest);
 
-    record.call.id = "call_other".into();
-    refused(&mut held, Event::Rejudged(Box::new(record)), 3, Refused::NotNow);
+    let another = rejudged(&held, |approval, _| approval.call.id = "call_other".into());
+    refused(&mut held, another, 3, Refused::NotNow);
+}
+
+#[test]
+fn votes_stand_where_they_meet_the_new_terms() {
+    type Change = fn(&mut ApprovalRecord, &mut Terms);
+    let cases: [(&str, bool, Change); 11] = [
+        ("one asks no more", true, |_, terms| terms.asked.clear()),
+        ("a shorter hold", true, |_, terms| terms.hold_for_ms = 1),
+        ("another expiry", true, |_, terms| terms.expires_ms = 1),
+        ("a note for rejections", true, |_, terms| terms.reason_required = true),
+        ("less urgent", true, |_, terms| terms.severity = Severity::Low),
+        ("owners may decide", true, |_, terms| terms.allow_self = AllowSelf::Always),
+        ("one more asks", false, |_, terms| terms.asked.push("other".into())),
+        ("another floor", false, |_, terms| terms.asked = vec!["floor:mount of /b".into()]),
+        ("more urgent", false, |_, terms| terms.severity = Severity::Critical),
+        ("owners may not decide", false, |_, terms| terms.allow_self = AllowSelf::Never),
+        ("a second vote", false, |approval, _| approval.requirements[0].quorum = 2),
+    ];
+    for (what, stands, change) in cases {
+        let mut held = held("1");
+        // The owner's, as the only approver.
+        let own = vote_with(|vote, sole| {
+            vote.by = "ana".into();
+            *sole = true;
+        });
+        held.apply(own, at(1)).unwrap();
+        let event = rejudged(&held, |approval, terms| {
+            approval.call.digest = Some("sha256:new".into());
+            change(approval, terms);
+        });
+        let Event::Rejudged { terms, .. } = event.clone() else { unreachable!() };
+        held.apply(event, at(2)).unwrap();
+        assert_eq!(held.terms, terms, "{what}");
+        assert_eq!(held.approval.state == ApprovalState::Approved, stands, "{what}");
+        assert_eq!(held.call().digest.as_deref() == Some(DIGEST), stands, "{what}");
+        assert_eq!(held.apply(claim(), at(3)).is_ok(), stands, "{what}");
+    }
+}
+
+#[test]
+fn what_ran_always_waits_for_its_client_where_the_terms_say_so() {
+    let mut held = held("1");
+    held.terms.run_always = true;
+    held.apply(Event::Detach { handed_off: true }, at(1)).unwrap();
+    held.apply(vote("ben", Decision::Approve), at(2)).unwrap();
+    let event = rejudged(&held, |_, terms| terms.run_always = false);
+    held.apply(event, at(3)).unwrap();
+    assert_eq!(held.approval.client.will_run, WillRun::WhenAttached);
+    refused(&mut held, claim(), 4, Refused::NotNow);
+    assert_eq!(held.next_tick(), Some(at(2 + GRACE)));
 }
 
 #[test]
@@ -389,7 +456,7 @@ enum Step {
     Attach(&'static str),
     Detach(bool),
     Vote(&'static str, Decision, bool, bool),
-    Rejudged(&'static str),
+    Rejudged(&'static str, Option<u32>),
     Claim(&'static str),
     Finish(Outcome, bool),
     Refuse(Rejection),
@@ -415,7 +482,8 @@ fn step() -> impl Strategy<Value = Step> {
             prop::bool::weighted(0.8),
             any::<bool>(),
         ).prop_map(|(by, decision, current, sole)| Step::Vote(by, decision, current, sole)),
-        1 => prop_oneof![Just("sha256:one"), Just("sha256:two")].prop_map(Step::Rejudged),
+        1 => (prop_oneof![Just("writes"), Just("other")], prop::option::of(1u32..3))
+            .prop_map(|(asked, quorum)| Step::Rejudged(asked, quorum)),
         4 => process().prop_map(Step::Claim),
         2 => (outcome, any::<bool>()).prop_map(|(outcome, kept)| Step::Finish(outcome, kept)),
         1 => prop_oneof![Just(Rejection::Stale), Just(Rejection::Policy)].prop_map(Step::Refuse),
@@ -435,11 +503,11 @@ fn event(step: Step, held: &Held) -> Event {
             vote.digest = if current { held.call().digest.clone() } else { Some("sha256:stale".into()) };
             *sole_approver = sole;
         }),
-        Step::Rejudged(digest) => {
-            let mut record = held.approval.clone();
-            record.call.digest = Some(digest.into());
-            Event::Rejudged(Box::new(record))
-        }
+        Step::Rejudged(asked, quorum) => rejudged(held, |approval, terms| {
+            approval.call.digest = Some(format!("sha256:{asked}"));
+            approval.requirements[0].quorum = quorum.unwrap_or(approval.requirements[0].quorum);
+            terms.asked = vec![asked.into()];
+        }),
         Step::Claim(process) => Event::Claim { process: process.into() },
         Step::Finish(outcome, kept) => finish(outcome, kept),
         Step::Refuse(reason) => Event::Refuse { reason, detail: None },
@@ -478,7 +546,8 @@ proptest! {
             if call.state == CallState::Running {
                 let approves = held.approval.votes.iter()
                     .filter(|vote| vote.decision == Decision::Approve && vote.digest == call.digest);
-                prop_assert!(approves.count() >= quorum as usize, "runs without its votes");
+                let needed = held.approval.requirements[0].quorum as usize;
+                prop_assert!(approves.count() >= needed, "runs without its votes");
                 prop_assert_eq!(claims, 1);
             }
             if let Some(outcome) = before.call().outcome {
@@ -489,7 +558,7 @@ proptest! {
             }
             prop_assert_eq!(call.outcome, call.state.outcome());
             prop_assert_eq!(call.outcome.is_some(), call.ended_at.is_some());
-            prop_assert!(held.approval.requirements[0].votes <= quorum);
+            prop_assert!(held.approval.requirements[0].votes <= held.approval.requirements[0].quorum);
             let mut voters: Vec<_> = held.approval.votes.iter().filter(|vote| vote.decision == Decision::Approve)
                 .map(|vote| vote.by.as_str()).collect();
             voters.sort_unstable();

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Event, Held, Kept, Refused};
+use super::{Event, Held, Kept, Refused, Terms};
 use crate::clock::Timestamp;
 use crate::config::AllowSelf;
 use crate::record::{
-    ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Outcome, Rejection, Vote, WillRun,
+    ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Outcome, Rejection, RequirementRecord, Vote,
+    WillRun,
 };
 
 /// The flag on an approval whose approver owns the agent.
@@ -40,7 +41,7 @@ impl Held {
                 Ok(())
             }
             Event::Vote { vote, sole_approver } => self.vote(vote, sole_approver, now),
-            Event::Rejudged(record) => self.rejudged(*record),
+            Event::Rejudged { approval, terms } => self.rejudged(*approval, terms),
             Event::Claim { process } => self.claim(process, now),
             Event::Finish { outcome, kept, tool_error, detail, may_have_run } => {
                 self.finish(outcome, kept, detail, now)?;
@@ -131,7 +132,7 @@ impl Held {
         self.attached_at = Some(process);
         self.approval.client.state = ClientState::Attached;
         self.approval.client.gone_since = None;
-        self.approval.client.will_run = WillRun::Now;
+        self.approval.client.will_run = self.will_run();
         Ok(())
     }
 
@@ -143,7 +144,12 @@ impl Held {
         self.attached_at = None;
         self.approval.client.state = ClientState::Gone;
         self.approval.client.gone_since = Some(now);
-        self.approval.client.will_run = if self.terms.run_always { WillRun::Now } else { WillRun::WhenAttached };
+        self.approval.client.will_run = self.will_run();
+    }
+
+    /// What an approval would do now.
+    fn will_run(&self) -> WillRun {
+        if self.is_attached() || self.terms.run_always { WillRun::Now } else { WillRun::WhenAttached }
     }
 
     fn vote(&mut self, mut vote: Vote, sole_approver: bool, now: Timestamp) -> Result<(), Refused> {
@@ -221,20 +227,23 @@ impl Held {
         }
     }
 
-    /// Counts the approvals of what is shown now. A team's name is not resolved here: a requirement that names approvers
-    /// counts only those it names.
+    /// Counts the approvals of what is shown now.
     fn tally(&mut self) {
-        let ApprovalRecord { votes, requirements, call, .. } = &mut self.approval;
-        let approvals = |named: &[String]| {
-            votes
-                .iter()
-                .filter(|vote| vote.decision == Decision::Approve && vote.digest == call.digest)
-                .filter(|vote| named.is_empty() || named.contains(&vote.by))
-                .count()
-        };
-        for needed in requirements {
-            needed.votes = u32::try_from(approvals(&needed.approvers)).unwrap_or(u32::MAX);
+        let counts: Vec<u32> = self.approval.requirements.iter().map(|needed| self.approvals(needed)).collect();
+        for (needed, votes) in self.approval.requirements.iter_mut().zip(counts) {
+            needed.votes = votes;
         }
+    }
+
+    /// How many have approved what is shown now and count for a requirement. A team's name is not resolved here: a
+    /// requirement that names approvers counts only those it names.
+    fn approvals(&self, needed: &RequirementRecord) -> u32 {
+        let ApprovalRecord { votes, call, .. } = &self.approval;
+        let approvals = votes
+            .iter()
+            .filter(|vote| vote.decision == Decision::Approve && vote.digest == call.digest)
+            .filter(|vote| needed.approvers.is_empty() || needed.approvers.contains(&vote.by));
+        u32::try_from(approvals.count()).unwrap_or(u32::MAX)
     }
 
     fn is_met(&self) -> bool {
@@ -255,7 +264,7 @@ impl Held {
         call.waited_ms.get_or_insert(millis(now.since(call.created_at)));
     }
 
-    fn rejudged(&mut self, record: ApprovalRecord) -> Result<(), Refused> {
+    fn rejudged(&mut self, record: ApprovalRecord, terms: Terms) -> Result<(), Refused> {
         match self.stage() {
             Stage::Waiting | Stage::Approved => {}
             Stage::Running => return Err(Refused::NotNow),
@@ -268,6 +277,13 @@ impl Held {
             && new.call.attach_key == old.call.attach_key;
         if !same_call {
             return Err(Refused::NotNow);
+        }
+        let stands = self.stage() == Stage::Approved && self.votes_meet(&record, &terms);
+        self.terms = terms;
+        if stands {
+            // What was approved stays as it was shown.
+            self.approval.client.will_run = self.will_run();
+            return Ok(());
         }
         let old = std::mem::replace(&mut self.approval, record);
         self.decided_at = None;
@@ -292,7 +308,18 @@ impl Held {
         call.ran_ms = None;
         call.tool_error = None;
         call.approval = old.call.approval;
+        self.approval.client.will_run = self.will_run();
         Ok(())
+    }
+
+    /// Whether the votes that were given are enough on other terms, too: nothing asks that the voters were not shown, it
+    /// is no more urgent, and all of them may still decide.
+    fn votes_meet(&self, record: &ApprovalRecord, terms: &Terms) -> bool {
+        let own = self.approval.flags.iter().any(|flag| flag == SELF_APPROVED);
+        terms.asked.iter().all(|asked| self.terms.asked.contains(asked))
+            && terms.severity <= self.terms.severity
+            && (!own || terms.allow_self >= self.terms.allow_self)
+            && record.requirements.iter().all(|needed| self.approvals(needed) >= needed.quorum)
     }
 
     fn claim(&mut self, process: String, now: Timestamp) -> Result<(), Refused> {

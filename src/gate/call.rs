@@ -12,7 +12,7 @@ use super::link::Era;
 use super::reply;
 use super::route::Forwarded;
 use super::session::{Reply, Session};
-use super::{Permit, headers, hold, shown};
+use super::{Permit, asked, headers, hold, shown};
 use crate::message::Message;
 use crate::message::json::Kind;
 use crate::policy::passes;
@@ -199,6 +199,8 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
     };
     let label = shown::label(&what, &judged.touched, root, arguments(message));
     let judgement = &judged.judgement;
+    let terms = asked::terms(judgement, &gate.config().approvals);
+    let definition = target.definition().map(|d| d.digest.as_str());
     CallRecord {
         id: crate::secret::random_id("call_", 12),
         state: CallState::Pending,
@@ -225,7 +227,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         grant: None,
         shadow_verdict: judgement.shadow.as_ref().map(|shadow| shadow.verdict),
         policy: Some(judged.policy.clone()),
-        digest: Some(shown::digest(&key, target.definition().map(|d| d.digest.as_str()), judgement)),
+        digest: Some(shown::digest(&key, definition, judgement, terms.as_ref())),
         attach_key: Some(key),
         created_at: gate.clock.now(),
         released_at: None,

@@ -13,10 +13,9 @@ use super::judged::Judged;
 use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, ToClient};
-use super::shown;
 use super::unattended::era_word;
-use crate::approval::{Event, Held, Intent, Terms};
-use crate::config::ApprovalsConfig;
+use super::{asked, shown};
+use crate::approval::{Event, Held, Intent};
 use crate::record::{
     ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, RequirementRecord, Verdict, WillRun,
 };
@@ -41,19 +40,15 @@ pub async fn hold(call: Call, judged: Judged, client: Client) {
     match holding {
         Ok(Holding::Created(held)) => {
             gate.note_call("call.held", &held);
-            wait(call, held, client, hold_for(&gate.config().approvals, &judged)).await;
+            wait(call, held, client).await;
         }
         Ok(Holding::Attached(held)) => {
             gate.note_call("call.attached", &held);
-            wait(call, held, client, hold_for(&gate.config().approvals, &judged)).await;
+            wait(call, held, client).await;
         }
         Ok(Holding::Full) => call::refuse(call, client, Rejection::RateLimit).await,
         Err(error) => unavailable(call, client, &error).await,
     }
-}
-
-fn hold_for(configured: &ApprovalsConfig, judged: &Judged) -> Duration {
-    judged.judgement.requirement.as_ref().map_or(configured.hold_for, |needed| needed.terms(configured).hold_for)
 }
 
 /// Nothing is forwarded while the store does not work.
@@ -69,15 +64,16 @@ async fn unavailable(mut call: Call, client: Client, error: &StoreError) {
 }
 
 /// One client's wait for one held call, until it is answered or gone.
-async fn wait(mut call: Call, held: Held, client: Client, hold_for: Duration) {
+async fn wait(mut call: Call, held: Held, client: Client) {
     let gate = Arc::clone(&call.session.gate);
     let _in_hand = Arc::clone(&gate.in_hand);
     let id = held.call().id.clone();
     let mut changes = gate.store.watch(&id);
     let mut held = Arc::new(held);
-    let hand_off = tokio::time::sleep(hold_for);
+    let began = Instant::now();
+    let hand_off = tokio::time::sleep(held.hold_for());
     tokio::pin!(hand_off);
-    let mut still = interval_at(Instant::now() + STILL_WAITING, STILL_WAITING);
+    let mut still = interval_at(began + STILL_WAITING, STILL_WAITING);
     still.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = 0;
     client.tell(ToClient::Held).await;
@@ -90,6 +86,8 @@ async fn wait(mut call: Call, held: Held, client: Client, hold_for: Duration) {
             match release::release(&mut call, &held, &client).await {
                 Released::Ended => return,
                 Released::Changed(now) => {
+                    // It may be asked about on other terms.
+                    hand_off.set(tokio::time::sleep(now.hold_for().saturating_sub(began.elapsed())));
                     held = now;
                     continue;
                 }
@@ -180,35 +178,31 @@ fn kept_reply(id: &str, kept: &crate::approval::Kept, ran_at: Option<&str>) -> R
 /// What is stored of a call that begins to wait.
 fn new_held(call: &Call, judged: &Judged) -> Held {
     let gate = &call.session.gate;
-    let approvals = gate.config().approvals.clone();
-    let requirement = judged.judgement.requirement.as_ref();
-    let terms = requirement.map(|needed| needed.terms(&approvals));
+    let terms = asked::terms(&judged.judgement, &gate.config().approvals).unwrap_or_default();
     let now = gate.clock.now();
     let approval_id = crate::secret::random_id("apr_", 12);
     let mut record = call.record.clone();
     record.state = CallState::AwaitingApproval;
     record.approval = Some(approval_id.clone());
-    let mut flags: Vec<String> =
-        record.facets.iter().flat_map(|facet| &facet.floors).map(|floor| floor.why.clone()).collect();
-    flags.sort();
-    flags.dedup();
+    let mut approval = ApprovalRecord {
+        id: approval_id,
+        call: record,
+        state: ApprovalState::Waiting,
+        requirements: vec![RequirementRecord { approval: None, approvers: Vec::new(), quorum: 1, votes: 0 }],
+        votes: Vec::new(),
+        severity: terms.severity,
+        reason_required: terms.reason_required,
+        client: ClientRecord { state: ClientState::Attached, gone_since: None, will_run: WillRun::Now },
+        expires_at: now,
+        escalated_at: None,
+        notified: Vec::new(),
+        flags: Vec::new(),
+        edited_from: None,
+        grant_options: Vec::new(),
+    };
+    asked::show(&mut approval, &terms, now);
     Held {
-        approval: ApprovalRecord {
-            id: approval_id,
-            call: record,
-            state: ApprovalState::Waiting,
-            requirements: vec![RequirementRecord { approval: None, approvers: Vec::new(), quorum: 1, votes: 0 }],
-            votes: Vec::new(),
-            severity: requirement.map(|r| r.severity).unwrap_or_default(),
-            reason_required: requirement.is_some_and(|r| r.reason_required),
-            client: ClientRecord { state: ClientState::Attached, gone_since: None, will_run: WillRun::Now },
-            expires_at: now.after(terms.map_or(approvals.expires, |terms| terms.expires)),
-            escalated_at: None,
-            notified: Vec::new(),
-            flags,
-            edited_from: None,
-            grant_options: Vec::new(),
-        },
+        approval,
         intent: Intent {
             message: String::from_utf8_lossy(call.message.bytes()).into_owned(),
             agent: call.record.agent.clone(),
@@ -217,12 +211,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
             definition: call.target.definition().map(|d| d.digest.clone()),
             places: shown::places_digest(&judged.judgement),
         },
-        terms: Terms {
-            allow_self: terms.map_or(approvals.allow_self, |terms| terms.allow_self),
-            run_always: requirement.is_some_and(|r| r.run_always),
-            hold_grace_ms: u64::try_from(approvals.hold_grace.as_millis()).unwrap_or(u64::MAX),
-            result_ttl_ms: u64::try_from(approvals.result_ttl.as_millis()).unwrap_or(u64::MAX),
-        },
+        terms,
         attached_at: Some(gate.store.process().to_owned()),
         claimed_by: None,
         decided_at: None,

@@ -3,6 +3,7 @@
 //! A listener parses a message, finds its [`Session`] and hands it over; it gets an [`Exchange`] back, a channel of what
 //! is to be told the client. Everything in between (judging, holding, forwarding, recording) is in this room.
 
+mod asked;
 mod call;
 mod client;
 mod desk;

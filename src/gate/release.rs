@@ -9,7 +9,7 @@ use super::client::Client;
 use super::forward::{self, Ended, cancels_when_gone, forward};
 use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
-use super::{Gate, Permit, Session, headers, shown};
+use super::{Gate, Permit, Session, asked, headers, shown};
 use crate::approval::{Event, Held, Kept};
 use crate::record::{Outcome, Rejection, Verdict};
 use crate::store::StoreError;
@@ -30,7 +30,14 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
     let id = held.call().id.clone();
     let edits = match still_the_same(&gate, call, held).await {
         Ok(judged) => canonical_paths(&call.session.executor, &call.message, &judged.touched),
-        Err(event) => return after(gate.apply(&id, *event).await),
+        Err(event) => {
+            let asks_again = matches!(*event, Event::Rejudged { .. });
+            let applied = gate.apply(&id, *event).await;
+            if let (true, Ok(now)) = (asks_again, &applied) {
+                gate.note_call("call.rejudged", now);
+            }
+            return after(applied);
+        }
     };
     let claim = Event::Claim { process: gate.store.process().to_owned() };
     let claimed = match gate.apply(&id, claim).await {
@@ -142,17 +149,19 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     if held.intent.places != shown::places_digest(judgement) {
         return Err(stale("a path in it now leads somewhere else"));
     }
-    let unmet = |asked: &String| !held.call().decided_by.contains(asked);
-    if judgement.verdict == Verdict::Ask && judgement.decided_by.iter().any(unmet) {
-        let mut record = held.approval.clone();
-        let fresh = call::record(&call.session, &call.message, &call.target, &judged);
-        record.call.facets = fresh.facets;
-        record.call.verdict = fresh.verdict;
-        record.call.decided_by = fresh.decided_by;
-        record.call.reasons = fresh.reasons;
-        record.call.policy = fresh.policy;
-        record.call.digest = fresh.digest;
-        return Err(Box::new(Event::Rejudged(Box::new(record))));
+    match asked::terms(judgement, &gate.config().approvals) {
+        Some(terms) if terms != held.terms => {
+            let fresh = call::record(&call.session, &call.message, &call.target, &judged);
+            let mut approval = held.approval.clone();
+            approval.call.facets = fresh.facets;
+            approval.call.verdict = fresh.verdict;
+            approval.call.decided_by = fresh.decided_by;
+            approval.call.reasons = fresh.reasons;
+            approval.call.policy = fresh.policy;
+            approval.call.digest = fresh.digest;
+            asked::show(&mut approval, &terms, gate.clock.now());
+            Err(Box::new(Event::Rejudged { approval: Box::new(approval), terms }))
+        }
+        _ => Ok(judged),
     }
-    Ok(judged)
 }

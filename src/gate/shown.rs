@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
+use crate::approval::Terms;
 use crate::catalog::{Argument, Tool};
 use crate::facet::Touched;
 use crate::message::Value;
@@ -35,8 +36,8 @@ pub fn attach_key(agent: &str, upstream: &str, method: &str, params: Option<&Val
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
-/// The shown digest: the attach key, the tool's definition, what the call touches and who asked.
-pub fn digest(attach_key: &str, definition: Option<&str>, judgement: &Judgement) -> String {
+/// The shown digest: the attach key, the tool's definition, what the call touches and what its approval takes.
+pub fn digest(attach_key: &str, definition: Option<&str>, judgement: &Judgement, terms: Option<&Terms>) -> String {
     let mut hash = Sha256::new();
     let mut part = |text: &str| {
         hash.update((text.len() as u64).to_be_bytes());
@@ -44,19 +45,16 @@ pub fn digest(attach_key: &str, definition: Option<&str>, judgement: &Judgement)
     };
     part(attach_key);
     part(definition.unwrap_or_default());
-    for place in places(judgement.facets.iter().map(|f| &f.record)) {
-        part(&place);
-    }
-    for asked in judgement.requirement.iter().flat_map(|r| &r.asked_by) {
-        part(asked);
-    }
+    part(&places_digest(judgement));
+    part(&terms.and_then(|terms| serde_json::to_string(terms).ok()).unwrap_or_default());
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
 /// What a call touches, to compare: another place behind the same words is another call.
 pub fn places_digest(judgement: &Judgement) -> String {
-    let places = places(judgement.facets.iter().map(|f| &f.record)).join("\n");
-    format!("sha256:{}", hex::encode(Sha256::digest(places.as_bytes())))
+    let mut places: Vec<String> = judgement.facets.iter().map(|facet| place(&facet.record)).collect();
+    places.sort();
+    format!("sha256:{}", hex::encode(Sha256::digest(places.join("\n").as_bytes())))
 }
 
 /// What a call touches as people may see it: secrets in paths, commands and URLs replaced.
@@ -87,17 +85,14 @@ pub fn facets(judgement: &Judgement, redaction: &Redaction) -> Vec<FacetRecord> 
         .collect()
 }
 
-fn places<'a>(facets: impl Iterator<Item = &'a FacetRecord>) -> Vec<String> {
-    let mut places: Vec<String> = facets
-        .map(|facet| match &facet.kind {
-            FacetKindRecord::Path { access, pointer, lexical, physical, .. } => {
-                format!("path\0{access:?}\0{pointer}\0{lexical}\0{}", physical.as_deref().unwrap_or_default())
-            }
-            other => format!("{other:?}"),
-        })
-        .collect();
-    places.sort();
-    places
+/// What a facet touches, unredacted; not for people.
+pub fn place(facet: &FacetRecord) -> String {
+    match &facet.kind {
+        FacetKindRecord::Path { access, pointer, lexical, physical, .. } => {
+            format!("path\0{access:?}\0{pointer}\0{lexical}\0{}", physical.as_deref().unwrap_or_default())
+        }
+        other => format!("{other:?}"),
+    }
 }
 
 /// One line that says what will happen: the tool, what it touches, how much it carries. Safe to print.

@@ -111,6 +111,61 @@ async fn a_policy_that_denies_by_now_refuses_what_was_approved() {
     assert!(!home.root().join("x.md").exists());
 }
 
+/// The same rule asks for more by the time of the release: what was approved is shown anew, on the new terms.
+#[tokio::test]
+async fn terms_that_were_tightened_meanwhile_ask_again() {
+    let rule = "rules:\n      - { name: writes, verdict: ask, tool: write_file, approval: { severity: low } }";
+    let policy = POLICY.replace("rules:", rule);
+    let home = home(json!({ "hold_for": "30s", "expires": "10m" }));
+    home.write_policy(&policy);
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("x.md")).await;
+    let held = gateway.held(1).await.remove(0);
+    assert_eq!(held["severity"], "low", "{held}");
+    home.write_policy(&policy.replace("severity: low", "severity: critical, reason_required: true, expires: 5m"));
+    assert_eq!(gateway.api(Method::POST, "policy/reload", Value::Null).await.0, 200);
+    assert_eq!(gateway.approve(&held).await.0, 200);
+    let path = format!("approvals/{}", held["id"].as_str().expect("an id"));
+    let again = crate::harness::eventually("a new question", || async {
+        Some(gateway.get(&path).await).filter(|approval| approval["severity"] == "critical")
+    })
+    .await;
+    assert_eq!(
+        (&again["state"], &again["votes"], &again["call"]["id"]),
+        (&json!("waiting"), &json!([]), &held["call"]["id"])
+    );
+    assert_eq!(again["reason_required"], true, "{again}");
+    let expires = |approval: &Value| approval["expires_at"].as_str().expect("a time").to_owned();
+    assert!(expires(&again) < expires(&held), "{again}");
+    assert!(!home.root().join("x.md").exists());
+    assert_eq!(gateway.approve(&held).await.0, 412, "what was shown first is not what is asked now");
+    assert_eq!(gateway.approve(&again).await.0, 200);
+    let reply = crate::harness::agent::reply(answer, 1).await;
+    assert_ne!(reply["result"]["isError"], true, "{reply}");
+}
+
+#[tokio::test]
+async fn terms_that_were_loosened_meanwhile_need_no_new_vote() {
+    let rule = "rules:\n      - { name: writes, verdict: ask, tool: write_file, approval: { severity: high } }\n      \
+                - { name: new-files, verdict: ask, access: write, path: new/ }";
+    let policy = POLICY.replace("rules:", rule);
+    let home = home(json!({ "hold_for": "30s" }));
+    home.write_policy(&policy);
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("new/x.md")).await;
+    let held = gateway.held(1).await.remove(0);
+    let decided_by = held["call"]["decided_by"].as_array().expect("a list").len();
+    assert_eq!(decided_by, 2, "{held}");
+    home.write_policy(&policy.replace("path: new/", "path: other/").replace("severity: high", "severity: normal"));
+    assert_eq!(gateway.api(Method::POST, "policy/reload", Value::Null).await.0, 200);
+    assert_eq!(gateway.approve(&held).await.0, 200);
+    let reply = crate::harness::agent::reply(answer, 1).await;
+    assert_ne!(reply["result"]["isError"], true, "{reply}");
+    assert!(home.root().join("new/x.md").exists());
+}
+
 #[tokio::test]
 async fn a_bad_reload_keeps_the_last_good_policy() {
     let home = home(json!({}));

@@ -1,0 +1,58 @@
+//! What the approval of a call takes: from the judgement and the configuration to what is stored and what is shown.
+
+use std::time::Duration;
+
+use super::shown;
+use crate::approval::Terms;
+use crate::clock::Timestamp;
+use crate::config::ApprovalsConfig;
+use crate::policy::Judgement;
+use crate::record::ApprovalRecord;
+
+/// The terms of an ask; none for a call that nothing asks about.
+pub fn terms(judgement: &Judgement, configured: &ApprovalsConfig) -> Option<Terms> {
+    let needed = judgement.requirement.as_ref()?;
+    let terms = needed.terms(configured);
+    Some(Terms {
+        asked: asked(judgement),
+        severity: needed.severity,
+        reason_required: needed.reason_required,
+        allow_self: terms.allow_self,
+        run_always: needed.run_always,
+        expires_ms: millis(terms.expires),
+        hold_for_ms: millis(terms.hold_for),
+        hold_grace_ms: millis(configured.hold_grace),
+        result_ttl_ms: millis(configured.result_ttl),
+    })
+}
+
+/// Shows an approval on its terms: from `now` on it is a new question.
+pub fn show(approval: &mut ApprovalRecord, terms: &Terms, now: Timestamp) {
+    approval.severity = terms.severity;
+    approval.reason_required = terms.reason_required;
+    approval.expires_at = now.after(Duration::from_millis(terms.expires_ms));
+    let floors = approval.call.facets.iter().flat_map(|facet| &facet.floors);
+    approval.flags = floors.map(|floor| floor.why.clone()).collect();
+    approval.flags.sort();
+    approval.flags.dedup();
+}
+
+/// Who asks. `decided_by` names floors by their word only: two hard links are two questions.
+fn asked(judgement: &Judgement) -> Vec<String> {
+    let rules = judgement.decided_by.iter().filter(|label| !label.starts_with("floor:")).cloned();
+    let floors = judgement.facets.iter().flat_map(|facet| {
+        let floors = facet.record.floors.iter();
+        floors.map(|floor| {
+            let detail = floor.detail.as_deref().unwrap_or_default();
+            format!("floor:{}\0{detail}\0{}", floor.why, shown::place(&facet.record))
+        })
+    });
+    let mut asked: Vec<String> = rules.chain(floors).collect();
+    asked.sort();
+    asked.dedup();
+    asked
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
