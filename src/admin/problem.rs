@@ -111,7 +111,7 @@ impl From<StoreError> for Problem {
                 "urn:portcullis:decided",
                 "this call was decided otherwise before you; nothing has changed",
             ),
-            Refused::NotNow => Self::new(
+            Refused::NotNow | Refused::Repeated => Self::new(
                 StatusCode::CONFLICT,
                 "urn:portcullis:not-now",
                 "this call is not in a state for that; nothing has changed",

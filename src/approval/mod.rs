@@ -174,6 +174,8 @@ pub enum Refused {
     NotYours(String),
     /// A rejection needs a note (400).
     ReasonRequired,
+    /// The same approver has said the same already, and it stands: counted once.
+    Repeated,
     /// Not in a state for this.
     NotNow,
 }
@@ -186,6 +188,7 @@ impl fmt::Display for Refused {
             Self::Digest => "the call is not the one that was shown; look at it again",
             Self::NotYours(why) => why,
             Self::ReasonRequired => "a rejection of this call needs a note that says why",
+            Self::Repeated => "you have said so already",
             Self::NotNow => "the call is not in a state for this",
         })
     }

@@ -154,7 +154,7 @@ impl Held {
 
     fn vote(&mut self, mut vote: Vote, sole_approver: bool, now: Timestamp) -> Result<(), Refused> {
         if self.repeats(&vote) {
-            return Ok(());
+            return Err(Refused::Repeated);
         }
         match (self.stage(), self.approval.state) {
             (Stage::Waiting, _) => {}

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::sync::{broadcast, watch};
 
 use super::{CallFilter, Cursor, Gate, GateEvent, InForce, Setup, recent};
-use crate::approval::{Event, Held};
+use crate::approval::{Event, Held, Refused};
 use crate::config::{self, Role};
 use crate::diagnostic::Diagnostic;
 use crate::identity::Directory;
@@ -183,16 +183,22 @@ impl Gate {
             .filter(|a| a.has(Role::Approver) && a.covers(&before.call().group))
             .count()
             <= 1;
-        let held = self.apply(&before.call().id, Event::Vote { vote: vote.clone(), sole_approver: sole }).await?;
-        if before.approval.state == ApprovalState::Waiting && held.approval.state != ApprovalState::Waiting {
+        let event = Event::Vote { vote: vote.clone(), sole_approver: sole };
+        let held = match self.apply(&before.call().id, event).await {
+            Ok(held) => held,
+            // Said before, perhaps at the same time in another process: it was counted and written down there.
+            Err(StoreError::Refused(Refused::Repeated, held)) => return Ok(*held),
+            Err(error) => return Err(error),
+        };
+        self.note(
+            "approval.vote",
+            &json!({"approval": held.approval.id, "call": held.call().id, "by": vote.by,
+                "decision": vote.decision, "channel": vote.channel, "note": vote.note, "digest": vote.digest,
+                "label": held.call().label}),
+        );
+        if held.approval.state != ApprovalState::Waiting {
             let waited = self.clock.now().since(held.call().created_at);
             self.metrics.decided(vote.decision, &vote.channel, waited);
-            self.note(
-                "approval.vote",
-                &json!({"approval": held.approval.id, "call": held.call().id, "by": vote.by,
-                    "decision": vote.decision, "channel": vote.channel, "note": vote.note, "digest": vote.digest,
-                    "label": held.call().label}),
-            );
             let word = match vote.decision {
                 Decision::Approve => "approved",
                 Decision::Reject => "rejected",

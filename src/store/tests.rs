@@ -120,6 +120,24 @@ async fn of_64_deciders_and_claimers_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_same_vote_counts_once_whoever_races() {
+    let place = Place::new();
+    let stores = [place.open(), place.open()];
+    create(&stores[0], "1", "k").await;
+    let mut voters = JoinSet::new();
+    for i in 0..16 {
+        let store = stores[i % 2].clone();
+        voters.spawn(async move { store.apply("apr_1", vote("ben", Decision::Approve)).await });
+    }
+    let (counted, repeated): (Vec<_>, Vec<_>) = voters.join_all().await.into_iter().partition(Result::is_ok);
+    assert_eq!((counted.len(), repeated.len()), (1, 15));
+    for refused in repeated {
+        let Err(StoreError::Refused(Refused::Repeated, held)) = refused else { panic!("{refused:?}") };
+        assert_eq!(held.approval.state, ApprovalState::Approved, "a repeat is told how it stands");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_two_racing_retries_one_attaches() {
     let place = Place::new();
     let stores = [place.open(), place.open()];
