@@ -16,7 +16,7 @@ const FOLDER: &str = "processes";
 pub struct Alive {
     id: String,
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Alive {
@@ -30,14 +30,22 @@ impl Alive {
         let id = format!("p{}", hex::encode(random));
         private_dir(&state_dir.join(FOLDER))?;
         let path = state_dir.join(FOLDER).join(&id);
-        loop {
-            let file = private_file(&path)?;
-            file.lock()?;
-            // Between the two lines above a sweep may have taken the file for a dead process' and removed it.
-            if fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|ours| there.ino() == ours.ino())) {
-                return Ok(Self { id, path, _lock: file });
-            }
+        let lock = locked(&path)?;
+        Ok(Self { id, path, lock })
+    }
+
+    /// Makes the sign of life again if somebody removed it; whether that was needed. Until every process has done so, one
+    /// whose sign is missing need not be dead.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn renew(&mut self, state_dir: &Path) -> io::Result<bool> {
+        if is_at(&self.lock, &self.path) {
+            return Ok(false);
         }
+        private_dir(&state_dir.join(FOLDER))?;
+        self.lock = locked(&self.path)?;
+        Ok(true)
     }
 
     /// The process' name.
@@ -53,12 +61,31 @@ impl Drop for Alive {
     }
 }
 
+/// Makes a file and locks it.
+fn locked(path: &Path) -> io::Result<File> {
+    loop {
+        let file = private_file(path)?;
+        file.lock()?;
+        // Between the two lines above a sweep may have taken the file for a dead process' and removed it.
+        if is_at(&file, path) {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether an open file is the one at a path.
+fn is_at(file: &File, path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|there| file.metadata().is_ok_and(|ours| there.ino() == ours.ino()))
+}
+
 /// Whether a process lives; what cannot be told counts as alive, so that nobody's calls are ended by mistake.
 pub fn is_alive(state_dir: &Path, id: &str) -> bool {
-    match File::open(state_dir.join(FOLDER).join(id)) {
+    let folder = state_dir.join(FOLDER);
+    match File::open(folder.join(id)) {
         // Shared, so that two processes that look at once do not take each other for the owner.
         Ok(file) => file.try_lock_shared().is_err(),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        // Without the folder nobody has a sign of life.
+        Err(error) => error.kind() != io::ErrorKind::NotFound || !folder.exists(),
     }
 }
 
@@ -124,6 +151,18 @@ mod tests {
         assert!(!is_alive(dir.path(), &id));
         assert!(!is_alive(dir.path(), "never"));
         assert!(is_alive(dir.path(), two.id()));
+    }
+
+    #[test]
+    fn a_sign_of_life_that_was_removed_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut living = Alive::register(dir.path()).unwrap();
+        assert!(!living.renew(dir.path()).unwrap());
+        fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
+        assert!(is_alive(dir.path(), living.id()), "nobody can be told dead without the folder");
+        assert!(living.renew(dir.path()).unwrap());
+        assert!(is_alive(dir.path(), living.id()));
+        assert!(!living.renew(dir.path()).unwrap());
     }
 
     #[test]

@@ -76,18 +76,34 @@ async fn wait(mut call: Call, held: Held, client: Client) {
     let mut still = interval_at(began + STILL_WAITING, STILL_WAITING);
     still.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = 0;
+    // As it stood when it could not be released: it is not tried again before something has changed.
+    let mut refused: Option<Arc<Held>> = None;
     client.tell(ToClient::Held).await;
     loop {
         call.record = held.call().clone();
         if call.record.state.outcome().is_some() {
             return deliver(&call, &held, &client).await;
         }
-        if held.approval.state == ApprovalState::Approved && !gate.is_draining() {
+        if held.attached_at.as_deref() != Some(gate.store.process()) {
+            // Another process took this one for dead (its sign of life is gone) and let its clients go.
+            match gate.apply(&id, Event::Attach { process: gate.store.process().to_owned() }).await {
+                Ok(now) => held = Arc::new(now),
+                Err(StoreError::Refused(..)) => {
+                    let text = reply::handed_off_text(held.call());
+                    let reply = reply::refusal(call.session.era, &client.id, held.call(), &text, Retry::SameCall);
+                    return client.answer(reply).await;
+                }
+                Err(error) => return unavailable(call, client, &error).await,
+            }
+        }
+        let approved = held.approval.state == ApprovalState::Approved;
+        if approved && !gate.is_draining() && refused.as_ref() != Some(&held) {
             match release::release(&mut call, &held, &client).await {
                 Released::Ended => return,
                 Released::Changed(now) => {
                     // It may be asked about on other terms.
                     hand_off.set(tokio::time::sleep(now.hold_for().saturating_sub(began.elapsed())));
+                    refused = (now == held).then(|| Arc::clone(&now));
                     held = now;
                     continue;
                 }

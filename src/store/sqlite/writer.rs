@@ -132,13 +132,20 @@ impl Writer {
     }
 
     fn sweep(&mut self) -> Result<(), StoreError> {
+        let folder = self.state_dir.display().to_string();
+        let cannot = |error: std::io::Error| StoreError::Unavailable(format!("{folder}: {error}"));
+        if self.alive.renew(&self.state_dir).map_err(cannot)? {
+            tracing::warn!("somebody removed this process' sign of life from the state folder; it is made again");
+            // The others find theirs gone as well, each at its own next sweep.
+            self.sweep_at = Instant::now() + 2 * SWEEP;
+            return Ok(());
+        }
         let mut others = self.tables().processes()?;
         others.retain(|other| other != self.alive.id() && !process::is_alive(&self.state_dir, other));
         for dead in others {
             self.transaction(|tables| tables.bury(&dead))?;
         }
-        process::sweep(&self.state_dir)
-            .map_err(|error| StoreError::Unavailable(format!("{}: {error}", self.state_dir.display())))
+        process::sweep(&self.state_dir).map_err(cannot)
     }
 
     fn prune(&mut self) -> Result<(), StoreError> {
