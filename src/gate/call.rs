@@ -13,6 +13,7 @@ use super::reply;
 use super::route::Forwarded;
 use super::session::{Reply, Session};
 use super::{Permit, asked, headers, hold, shown};
+use crate::approval::Held;
 use crate::message::Message;
 use crate::message::json::Kind;
 use crate::policy::passes;
@@ -35,28 +36,41 @@ pub struct Call {
 /// Serves one request of a client to its end.
 pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<Vec<(String, String)>>, client: Client) {
     let mut forwarded = Forwarded::of(&message);
-    let target = match message.method() {
-        "tools/call" => match tool(session, &message, &mut forwarded, sent, &client).await {
-            Ok(target) => target,
-            Err(reply) => return client.answer(reply).await,
-        },
+    // `initialize` has its own door.
+    if passes(message.kind(), message.method()) && message.method() != "initialize" {
+        return pass(session, &message, forwarded, &client).await;
+    }
+    // Before the upstream is needed, which may be slow to start: an approved call waits for its client no longer than
+    // `hold_grace`.
+    let earlier = hold::attach(session, &message).await;
+    let target = match target(session, &message, &mut forwarded, sent, &client).await {
+        Ok(target) => target,
+        Err(reply) => {
+            hold::let_go(session, earlier).await;
+            return client.answer(reply).await;
+        }
+    };
+    judge_and_run(session, message, target, forwarded, client, earlier).await;
+}
+
+/// What a request that is judged is to the policy.
+async fn target(
+    session: &Arc<Session>,
+    message: &Message,
+    forwarded: &mut Forwarded,
+    sent: Option<Vec<(String, String)>>,
+    client: &Client,
+) -> Result<Target, Reply> {
+    match message.method() {
+        "tools/call" => tool(session, message, forwarded, sent, client).await,
         "resources/read" | "resources/subscribe" => {
             let uri = message.params_tree().and_then(|p| p.get("uri")).and_then(|v| v.as_str());
-            match uri {
-                Some(uri) => Target::Resource { uri: uri.to_owned() },
-                None => {
-                    let reply = reply::error(&client.id, reply::INVALID_PARAMS, "`uri` must be a text", None);
-                    return client.answer(reply).await;
-                }
-            }
+            let uri =
+                uri.ok_or_else(|| reply::error(&client.id, reply::INVALID_PARAMS, "`uri` must be a text", None))?;
+            Ok(Target::Resource { uri: uri.to_owned() })
         }
-        // `initialize` has its own door.
-        method if passes(message.kind(), method) && method != "initialize" => {
-            return pass(session, &message, forwarded, &client).await;
-        }
-        _ => Target::Method,
-    };
-    judge_and_run(session, message, target, forwarded, client).await;
+        _ => Ok(Target::Method),
+    }
 }
 
 /// The tool that is called, with its definition.
@@ -146,6 +160,7 @@ async fn judge_and_run(
     target: Target,
     headers: Forwarded,
     client: Client,
+    earlier: Option<Held>,
 ) {
     let gate = &session.gate;
     let started = Instant::now();
@@ -153,6 +168,7 @@ async fn judge_and_run(
     let judged = match judged(policy, &session.executor, &session.agent, &target, &message, gate.clock.now()).await {
         Ok(judged) => judged,
         Err(malformed) => {
+            hold::let_go(session, earlier).await;
             gate.note(
                 "call.malformed",
                 &json!({"agent": session.agent.config.name, "upstream": session.executor.id(),
@@ -168,19 +184,21 @@ async fn judge_and_run(
     }
     let record = record(session, &message, &target, &judged);
     let call = Call { session: Arc::clone(session), message, target, record, headers };
-    if gate.is_draining() {
-        return refuse(call, client, Rejection::Draining).await;
+    let denied = judged.judgement.verdict == Verdict::Deny;
+    let refused = if gate.is_draining() {
+        Some(Rejection::Draining)
+    } else {
+        denied.then(|| judged.judgement.rejection.unwrap_or(Rejection::Policy))
+    };
+    if let Some(reason) = refused {
+        hold::let_go(session, earlier).await;
+        return refuse(call, client, reason).await;
     }
-    match judged.judgement.verdict {
-        Verdict::Deny => {
-            let reason = judged.judgement.rejection.unwrap_or(Rejection::Policy);
-            refuse(call, client, reason).await;
-        }
-        // An identical call that still waits, or whose result was kept, is picked up and not run a second time.
-        Verdict::Allow if !gate.held.knows(call.record.attach_key.as_deref().unwrap_or_default()) => {
-            run(call, judged, client).await;
-        }
-        Verdict::Allow | Verdict::Ask => hold::hold(call, judged, client).await,
+    match earlier {
+        // It still waits, or its result was kept: it is not run a second time.
+        Some(held) => hold::pick_up(call, held, client).await,
+        None if judged.judgement.verdict == Verdict::Allow => run(call, judged, client).await,
+        None => hold::hold(call, judged, client).await,
     }
 }
 

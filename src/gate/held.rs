@@ -15,10 +15,15 @@ pub struct Mirror {
 }
 
 impl Mirror {
+    /// Whether there is nothing to pick up.
+    pub fn is_empty(&self) -> bool {
+        self.attachable.is_empty()
+    }
+
     /// Whether an identical call waits, runs, or left a result behind. May say yes where there is none any more; the
     /// store has the last word.
     pub fn knows(&self, attach_key: &str) -> bool {
-        !self.attachable.is_empty() && self.attachable.contains_key(attach_key)
+        self.attachable.contains_key(attach_key)
     }
 
     /// How many calls wait for a human.

@@ -12,40 +12,56 @@ use super::forward::cancels_when_gone;
 use super::judged::Judged;
 use super::release::{self, Released};
 use super::reply::{self, Retry};
-use super::session::{Reply, ToClient};
+use super::session::{Reply, Session, ToClient};
 use super::unattended::era_word;
 use super::{asked, shown};
 use crate::approval::{Event, Held, Intent};
+use crate::message::Message;
 use crate::record::{
-    ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, RequirementRecord, Verdict, WillRun,
+    ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, RequirementRecord, WillRun,
 };
 use crate::store::{Holding, StoreError};
 
 /// How often a waiting client hears that it still waits.
 const STILL_WAITING: Duration = Duration::from_secs(10);
 
-/// Holds a call that policy asks about, or picks up the identical earlier one.
+/// Attaches the client to the identical earlier call, if there is one that still waits or has something left to tell.
+pub async fn attach(session: &Session, message: &Message) -> Option<Held> {
+    let gate = &session.gate;
+    if gate.held.is_empty() {
+        return None;
+    }
+    let agent = &session.agent.config.name;
+    let key = shown::attach_key(agent, session.executor.id(), message.method(), message.params_tree());
+    if !gate.held.knows(&key) {
+        return None;
+    }
+    // If the store does not work, what comes next says so.
+    gate.store.attach(agent, &key, session.key()).await.ok().flatten()
+}
+
+/// Lets a client go that was attached and gets another answer.
+pub async fn let_go(session: &Session, attached: Option<Held>) {
+    if let Some(held) = attached {
+        session.gate.told(&held.call().id, false).await;
+    }
+}
+
+/// Waits for an earlier call that the client was attached to.
+pub async fn pick_up(call: Call, held: Held, client: Client) {
+    call.session.gate.note_call("call.attached", &held);
+    wait(call, held, client).await;
+}
+
+/// Holds a call that policy asks about.
 pub async fn hold(call: Call, judged: Judged, client: Client) {
     let gate = Arc::clone(&call.session.gate);
-    let key = call.record.attach_key.clone().unwrap_or_default();
-    let holding = if judged.judgement.verdict == Verdict::Allow {
-        match gate.store.attach(&call.record.agent, &key, call.record.session.as_deref()).await {
-            Ok(None) => return call::run(call, judged, client).await,
-            Ok(Some(held)) => Ok(Holding::Attached(held)),
-            Err(error) => Err(error),
-        }
-    } else {
-        gate.store.hold(new_held(&call, &judged), gate.config().approvals.max_waiting).await
-    };
-    match holding {
+    match gate.store.hold(new_held(&call, &judged), gate.config().approvals.max_waiting).await {
         Ok(Holding::Created(held)) => {
             gate.note_call("call.held", &held);
             wait(call, held, client).await;
         }
-        Ok(Holding::Attached(held)) => {
-            gate.note_call("call.attached", &held);
-            wait(call, held, client).await;
-        }
+        Ok(Holding::Attached(held)) => pick_up(call, held, client).await,
         Ok(Holding::Full) => call::refuse(call, client, Rejection::RateLimit).await,
         Err(error) => unavailable(call, client, &error).await,
     }

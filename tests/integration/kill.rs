@@ -19,6 +19,33 @@ groups: { default: { otherwise: ask, rules: [{ name: counted, verdict: ask, tool
 const HELD: usize = 220;
 const BACK: usize = 200;
 
+/// Coming back counts from the moment the client is there, however long its upstream takes to start.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_start_of_the_upstream_costs_no_grace() {
+    let home = Home::new(POLICY, json!({}));
+    let runs = home.base().join("runs.txt");
+    std::fs::write(&runs, "").expect("a file");
+    let slow = ["sh", "-c", "sleep 3; exec \"$@\"", "sh"].map(str::to_owned);
+    let command: Vec<String> =
+        slow.into_iter().chain(peers::fixture("counter.py", &[&runs.to_string_lossy()])).collect();
+    let home = home
+        .with("upstreams", json!({ "counter": { "command": command, "new_tools": "accept" } }))
+        .with("approvals", json!({ "hold_for": "60s", "expires": "60s", "hold_grace": "2s" }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("counter")).await;
+    let open = agent.begin(1, "count", arguments(1)).await;
+    gateway.held(1).await;
+    gateway.crash();
+    drop(open);
+
+    let gateway = home.serve();
+    let held = gateway.held(1).await;
+    assert_eq!(gateway.approve(&held[0]).await.0, 200);
+    let reply = agent.back_at(&gateway.url("counter")).call(2, "count", arguments(1)).await;
+    assert_ne!(reply["result"]["isError"], true, "{reply}");
+    assert_eq!(lines(&runs).len(), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hundred_held_calls_survive_a_crash() {
     let home = Home::new(POLICY, json!({}));
