@@ -57,6 +57,11 @@ impl Tool {
     pub fn is_parsed(&self) -> bool {
         self.argv.is_some() || self.arguments.iter().any(|(_, argument)| matches!(argument, Argument::Command))
     }
+
+    /// Whether it runs commands.
+    pub fn runs_commands(&self) -> bool {
+        self.argv.is_some() || self.arguments.iter().any(|(_, argument)| *argument == Argument::Command)
+    }
 }
 
 /// What one argument is.

@@ -8,7 +8,7 @@ use super::closed::passes;
 use super::examples::nowhere;
 use super::judge::judge;
 use super::model::Policy;
-use super::request::Request;
+use super::request::{Request, Unread};
 use crate::clock::Timestamp;
 use crate::config::UpstreamConfig;
 use crate::facet::path::Space;
@@ -62,7 +62,7 @@ fn answer(
     limits: Limits,
     now: Timestamp,
 ) -> Result<Value, String> {
-    let mut request = Request::parse(request, limits)?;
+    let mut request = Request::parse(request, limits).map_err(Unread::what)?;
     if !request.tool_is_legal() {
         let name = request.tool.unwrap_or_default();
         return Ok(plain("deny", &format!("unknown tool `{}`: no MCP tool can have this name", name.escape_debug())));

@@ -7,6 +7,7 @@ use super::commands::{self, Running, WordsPattern};
 use super::hosts::{self, HostPattern};
 use super::judge::Subject;
 use super::model::TOOLS_CALL;
+use crate::catalog::Catalogue;
 use crate::pattern::{Location, NamePattern, PathPattern, Side};
 use crate::record::{Access, Depth, Source, Verdict};
 
@@ -220,6 +221,11 @@ impl ToolTerm {
         ("@shell", Self::Shell),
     ];
 
+    /// Whether it names tools, and is no class.
+    pub fn is_name(&self) -> bool {
+        matches!(self, Self::Name(_))
+    }
+
     /// The one tool it names, if it is no glob and no class.
     pub fn literal(&self) -> Option<&str> {
         match self {
@@ -233,7 +239,12 @@ impl ToolTerm {
         let class = match self {
             Self::Any => return called.into(),
             Self::Name(pattern) => {
-                return if called { given(subject.tool, |name| pattern.matches(name, side)) } else { Truth::False };
+                let holds = match subject.tool {
+                    Some(name) => pattern.matches(name, side),
+                    // An example or a test gave a shell text, or said nothing of the tool.
+                    None => target.running.is_none() || may_run_commands(pattern),
+                };
+                return (called && holds).into();
             }
             Self::Path => matches!(target.thing, Thing::Path { .. }).into(),
             Self::PathRead => access_holds(Access::Read, target.thing, side),
@@ -315,6 +326,15 @@ fn own_word<T: Copy + PartialEq>(wanted: T, settings: Option<T>, claimed: Claim<
         Claim::Unreadable if side == Side::Wide => known.max(Truth::Unknown),
         _ => known,
     }
+}
+
+/// Whether a shell text may be given to a tool of that name: not if all tools known by it run nothing.
+fn may_run_commands(pattern: &NamePattern) -> bool {
+    let catalogues = Catalogue::builtin_names().into_iter().filter_map(Catalogue::builtin);
+    let mut known =
+        catalogues.flat_map(|catalogue| &catalogue.tools).filter(|(name, _)| pattern.matches(name, Side::Wide));
+    let first = known.next();
+    first.is_none() || first.into_iter().chain(known).any(|(_, tool)| tool.runs_commands())
 }
 
 /// Unknown access is every one for what tightens, and not known to be any for what loosens.

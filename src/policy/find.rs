@@ -1,6 +1,7 @@
 //! Which files the globs of `policy.files` name.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::pattern::{NamePattern, Side};
@@ -24,9 +25,49 @@ pub(super) fn files(globs: &[String]) -> (Vec<PathBuf>, Vec<(String, String)>) {
     (files.into_iter().collect(), lost)
 }
 
+/// What the name of a file of tests ends with.
+const TEST: &str = ".test.yaml";
+
+/// Whether a file holds tests, and so is never a policy.
+pub fn is_test(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name.to_string_lossy().ends_with(TEST))
+}
+
+/// The policy file that `NAME.test.yaml` belongs to, if it is there: `NAME.yaml` or `NAME.yml` beside it.
+pub fn tested(test: &Path) -> Option<PathBuf> {
+    let name = test.file_name()?.to_str()?.strip_suffix(TEST)?;
+    ["yaml", "yml"].map(|extension| test.with_file_name(format!("{name}.{extension}"))).into_iter().find(|f| f.exists())
+}
+
+/// The test files in the folders of these policy files, sorted, but for those that belong to a policy file that is not
+/// among them. A file whose policy is not there tests all of them, unless only those that `belong` are wanted. Names that
+/// start with a dot are left out.
+///
+/// # Errors
+/// A folder that cannot be listed.
+pub(super) fn tests(policies: &[PathBuf], belong: bool) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+    let folders: BTreeSet<&Path> = policies.iter().filter_map(|file| file.parent()).collect();
+    let mut tests = Vec::new();
+    for folder in folders {
+        let unreadable = |error| (folder.to_path_buf(), error);
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let file = entry.path();
+            if !is_test(&file) || entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            if tested(&file).map_or(!belong, |policy| policies.contains(&policy)) {
+                tests.push(file);
+            }
+        }
+    }
+    tests.sort();
+    Ok(tests)
+}
+
 fn expand(folder: &Path, parts: &[&str], depth: usize, found: &mut BTreeSet<PathBuf>) -> Result<(), String> {
     let Some((part, rest)) = parts.split_first() else {
-        let is_test = folder.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".test.yaml"));
+        let is_test = is_test(folder);
         // A link that leads nowhere is a lost file: reading it says so.
         if !is_test && (folder.is_file() || (folder.is_symlink() && !folder.exists())) {
             found.insert(folder.to_path_buf());

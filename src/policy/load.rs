@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::model::Policy;
+use super::suite::{self, Tested, Tests};
 use super::{builtin, examples, find, link, read};
 use crate::config::{BUILT_IN_GUARDRAILS, Config, PolicyConfig};
 use crate::diagnostic::{Diagnostic, Severity, did_you_mean, shown};
@@ -20,13 +21,22 @@ pub struct Loaded {
     pub files: Vec<PathBuf>,
 }
 
-/// Loads every file that `config.files` names, adds the built-in guardrails, runs the examples.
+/// Loads every file that `config.files` names, adds the built-in guardrails, runs the examples, and the tests beside the
+/// files.
 /// `own_files` are the gateway's policy, config, store, audit and tokens (absolute), denied by `own-files`; the policy
 /// files are added to them.
 ///
 /// # Errors
 /// Everything that is wrong, in file order, warnings among it.
 pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<Diagnostic>> {
+    test(config, own_files, &Tests::Beside)?.good()
+}
+
+/// Loads a policy as [`load`] does, and runs those tests; that one fails is no error here.
+///
+/// # Errors
+/// Everything that is wrong, in file order, warnings among it.
+pub fn test(config: &PolicyConfig, own_files: &[PathBuf], which: &Tests) -> Result<Tested, Vec<Diagnostic>> {
     let (files, lost) = find::files(&config.files);
     let help =
         "correct `policy.files` in portcullis.yaml, or bring the file back: a lost file must not be a looser policy";
@@ -65,11 +75,16 @@ pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<
             ..of_file(CONFIG, format!("`policy.require`: no guardrail and no group is named `{name}`"))
         }));
     }
-    if broken(&found) {
+    let tests = suite::read(&files, which).unwrap_or_else(|error| {
+        found.push(error);
+        Vec::new()
+    });
+    if broken(&found) || tests.iter().any(|(report, _)| report.has_errors()) {
+        found.extend(tests.into_iter().flat_map(|(report, _)| report.into_diagnostics()));
         return Err(found);
     }
     policy.version = version(&sources, &config.disable);
-    Ok(Loaded { policy, warnings: found, files })
+    suite::finish(Loaded { policy, warnings: found, files }, tests)
 }
 
 /// The files that [`load`] would read.

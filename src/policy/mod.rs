@@ -5,6 +5,7 @@ mod approval;
 mod args;
 mod bench;
 mod builtin;
+mod called;
 mod claimed;
 mod closed;
 mod commands;
@@ -21,6 +22,7 @@ pub mod model;
 mod reach;
 mod read;
 mod request;
+pub mod suite;
 #[cfg(test)]
 mod tests;
 
@@ -29,5 +31,5 @@ pub use claimed::{Claim, Claimed};
 pub use closed::passes;
 pub use explain::{Executor, explain};
 pub use judge::{FacetJudgement, Judgement, Shadow, Subject, judge, needs_walk};
-pub use load::{Loaded, files, load, own_files, strangers};
+pub use load::{Loaded, files, load, own_files, strangers, test};
 pub use model::{Policy, Rule};

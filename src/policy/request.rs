@@ -29,7 +29,32 @@ pub(super) struct Request {
     pub arguments: Option<Value>,
 }
 
-const FIELDS: [&str; 10] =
+/// Why no request was read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The request itself: a slip of whoever wrote it.
+    Request(String),
+    /// The message in `raw`, which no client could send.
+    Message(String),
+}
+
+impl Unread {
+    /// What is wrong, in a sentence.
+    pub fn what(self) -> String {
+        match self {
+            Self::Request(what) | Self::Message(what) => what,
+        }
+    }
+}
+
+impl From<String> for Unread {
+    fn from(what: String) -> Self {
+        Self::Request(what)
+    }
+}
+
+/// The fields of a request.
+pub(super) const FIELDS: [&str; 10] =
     ["agent", "group", "source", "depth", "session", "upstream", "tool", "arguments", "method", "raw"];
 
 impl Request {
@@ -37,17 +62,17 @@ impl Request {
     ///
     /// # Errors
     /// What is malformed, in a sentence.
-    pub fn parse(text: &str, limits: Limits) -> Result<Self, String> {
+    pub fn parse(text: &str, limits: Limits) -> Result<Self, Unread> {
         // Arguments lie one level deeper in a whole message.
         let outer = Limits { max_depth: limits.max_depth.saturating_sub(1), ..limits };
         let json = Json::parse(Bytes::copy_from_slice(text.as_bytes()), outer).map_err(|error| error.to_string())?;
         let root = json.root();
         if !matches!(root.kind, Kind::Object(_)) {
-            return Err("the request is not an object".into());
+            return Err("the request is not an object".to_owned().into());
         }
         if let Some(member) = root.members().iter().find(|member| !FIELDS.contains(&&*member.key)) {
             let near = did_you_mean(&member.key, FIELDS).map(|near| format!("; did you mean `{near}`?"));
-            return Err(format!("unknown field `{}`{}", member.key, near.unwrap_or_default()));
+            return Err(format!("unknown field `{}`{}", member.key, near.unwrap_or_default()).into());
         }
         let word = |name: &str| match root.get(name).map(|value| (&value.kind, value.as_str())) {
             None | Some((Kind::Null, _)) => Ok(None),
@@ -56,9 +81,11 @@ impl Request {
         };
         let call = match word("raw")? {
             Some(_) if ["tool", "arguments", "method"].iter().any(|name| root.get(name).is_some()) => {
-                return Err("`raw` is the whole message: leave out `tool`, `arguments` and `method`".into());
+                return Err("`raw` is the whole message: leave out `tool`, `arguments` and `method`".to_owned().into());
             }
-            Some(raw) => Self::message(raw, limits)?,
+            Some(raw) => {
+                Self::message(raw, limits).and_then(|call| call.check().map(|()| call)).map_err(Unread::Message)?
+            }
             None => Self {
                 tool: word("tool")?,
                 method: word("method")?.unwrap_or_else(|| TOOLS_CALL.into()),

@@ -9,6 +9,7 @@ use crate::cli::client::{CONFIG_FILE, Failure, Format, print};
 use crate::cli::exit::Exit;
 use crate::config::{self, PolicyConfig};
 use crate::diagnostic::{Diagnostic, Severity, shown};
+use crate::policy::suite::{Tested, Tests};
 use crate::policy::{self, Loaded};
 
 /// What to check.
@@ -73,7 +74,8 @@ impl Check {
         let mut loaded = None;
         if is_valid || !files.is_empty() {
             let own = config.as_ref().map_or_else(|| vec![file], policy::own_files);
-            match policy::load(&policy, &own) {
+            let which = if self.files.is_empty() { Tests::Beside } else { Tests::Own };
+            match policy::test(&policy, &own, &which).and_then(Tested::good) {
                 Ok(mut found) => {
                     findings.append(&mut found.warnings);
                     let config = config.filter(|_| self.files.is_empty());
@@ -107,7 +109,7 @@ fn salvage(file: &Path) -> (PolicyConfig, Option<String>) {
 }
 
 /// A glob that names this file only, whatever characters it has.
-fn literal(file: &Path) -> String {
+pub(super) fn literal(file: &Path) -> String {
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     let mut glob = String::new();
     for c in absolute.to_string_lossy().chars() {

@@ -179,7 +179,8 @@ fn word(value: impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-fn describe(facet: &FacetRecord) -> String {
+/// A facet for people: what it is, then the rules that match it and its floors.
+pub(super) fn describe(facet: &FacetRecord) -> String {
     let what = match &facet.kind {
         FacetKindRecord::Path { access, pointer, lexical, physical, .. } => {
             let access = access.map_or_else(|| "use".to_owned(), word);

@@ -1,7 +1,8 @@
-//! `portcullis policy`: checking a policy, and explaining what it says of a call, without a running gateway.
+//! `portcullis policy`: checking and testing a policy, and explaining what it says of a call, without a running gateway.
 
 mod check;
 mod explain;
+mod test;
 
 use clap::Subcommand;
 
@@ -9,12 +10,15 @@ use super::exit::Exit;
 
 pub use check::Check;
 pub use explain::Explain;
+pub use test::Test;
 
-/// Check and explain policies.
+/// Check, test and explain policies.
 #[derive(Subcommand, Debug)]
 pub enum Policy {
     /// Say everything that is wrong with the configuration and its policy files
     Check(Check),
+    /// Run the tests beside the policy files
+    Test(Test),
     /// Say what the policy says of a call, and why
     Explain(Box<Explain>),
 }
@@ -24,6 +28,7 @@ impl Policy {
     pub fn run(self) -> Exit {
         let done = match self {
             Self::Check(check) => check.run(),
+            Self::Test(test) => test.run(),
             Self::Explain(explain) => explain.run(),
         };
         done.unwrap_or_else(|failure| failure.report())

@@ -8,6 +8,7 @@ mod laws;
 mod loading;
 mod reach;
 mod shell;
+mod suite;
 mod trial;
 
 use std::path::PathBuf;
