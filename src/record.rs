@@ -223,17 +223,33 @@ pub enum FacetKindRecord {
         lexical: String,
         /// With links resolved; none where the gateway does not share the file system.
         physical: Option<String>,
-        /// The command that names it.
+        /// The command that names it, shortened: it is the last [`Self::Command`] before this facet.
         command: Option<String>,
     },
     /// A simple command, or a whole shell text that is not understood.
     Command {
-        /// The words.
+        /// The words as rules see them: the program, its subcommand and its operands; or the one text that is not
+        /// understood.
         words: Vec<String>,
-        /// Options that are present.
+        /// Options that are present, by every name they have.
         options: Vec<String>,
         /// Where it would run.
         cwd: Option<String>,
+        /// All that follows the program, options and their values included.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rest: Vec<String>,
+        /// Options that run programs or write files, each by every name it has.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        powers: Vec<Vec<String>>,
+        /// Whether the program's options are known.
+        #[serde(default)]
+        tabled: bool,
+        /// Whether `words` is a text that is not understood.
+        #[serde(default)]
+        unread: bool,
+        /// Which words only a running shell knows.
+        #[serde(default, skip_serializing_if = "Dynamic::is_empty")]
+        dynamic: Dynamic,
     },
     /// A URL.
     Url {
@@ -259,6 +275,50 @@ pub enum FacetKindRecord {
     },
     /// Nothing else is known of the call.
     Bare,
+}
+
+/// The words of a command that only a running shell knows, by their places.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Dynamic {
+    /// In `words`.
+    pub words: Vec<usize>,
+    /// In `rest`.
+    pub rest: Vec<usize>,
+}
+
+impl Dynamic {
+    /// Whether all words are known.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.rest.is_empty()
+    }
+}
+
+impl FacetKindRecord {
+    /// A command as a person reads it, nothing left out; none for what is no command.
+    pub fn command_line(&self) -> Option<String> {
+        let Self::Command { words, rest, unread, dynamic, .. } = self else { return None };
+        let (program, more) = words.split_first()?;
+        if *unread {
+            return Some(program.clone());
+        }
+        let known = |places: &[usize], at: usize| !places.contains(&at);
+        let (more, places, skipped) =
+            if rest.is_empty() { (more, &dynamic.words, 1) } else { (&**rest, &dynamic.rest, 0) };
+        let more = more.iter().enumerate().map(|(at, word)| (word.as_str(), known(places, at + skipped)));
+        Some(command_line(std::iter::once((program.as_str(), known(&dynamic.words, 0))).chain(more)))
+    }
+}
+
+/// Words as a command line that tells where one ends; with each whether it is known, for others stand as they were
+/// written.
+pub fn command_line<'a>(words: impl IntoIterator<Item = (&'a str, bool)>) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-~".contains(c);
+    let quoted = |(word, known): (&'a str, bool)| match word {
+        "" if known => "''".to_owned(),
+        word if known && !word.chars().all(plain) => format!("'{}'", word.replace('\'', "'\\''")),
+        word => word.to_owned(),
+    };
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// A call, as the API shows it.

@@ -8,14 +8,15 @@ pub mod path;
 mod shell;
 mod url;
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
 pub use shell::Argument;
 
 pub use extract::{extract, extract_resource, extract_shell};
 
-use crate::pattern::Location;
-use crate::record::Access;
+use crate::pattern::{Location, fold};
+use crate::record::{Access, command_line};
 
 /// Everything a call touches.
 #[derive(Clone, Debug, Default)]
@@ -69,17 +70,67 @@ pub struct CommandFacet {
     pub unread: Option<String>,
     /// Where it runs; none where that is not known.
     pub cwd: Option<Location>,
+    /// What [`Self::seen`] has found: each of its paths asks for it, under every rule.
+    pub(crate) found: OnceLock<Seen>,
+}
+
+/// What all that follows a program holds.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The names in it, folded: `x` and `y` of `--a=x:y`.
+    pub names: HashSet<String>,
+    /// Whether a word of it is known only to a running shell.
+    pub dynamic: bool,
 }
 
 impl CommandFacet {
     /// The command line as a person reads it.
     pub fn shown(&self) -> String {
-        if let Some(text) = &self.unread {
-            return text.clone();
-        }
-        let words = self.words.iter().take(1).chain(&self.rest).map(|word| word.text.as_str());
-        words.collect::<Vec<_>>().join(" ")
+        self.line(usize::MAX)
     }
+
+    /// As [`Self::shown`], words of more than 200 bytes and what follows the first 200 bytes left out: for what there is
+    /// much of. A word is never cut, for half a secret is not recognised as one.
+    pub fn brief(&self) -> String {
+        self.line(200)
+    }
+
+    fn line(&self, most: usize) -> String {
+        if let Some(text) = &self.unread {
+            return if text.len() > most { "…".to_owned() } else { text.clone() };
+        }
+        let all = || self.words.iter().take(1).chain(&self.rest);
+        let mut room = most;
+        let fits = |word: &&Argument| {
+            room = room.saturating_sub(word.text.len());
+            room > 0
+        };
+        let kept: Vec<&Argument> = all().take_while(fits).collect();
+        let cut = (kept.len() < all().count()).then_some(("…", false));
+        command_line(kept.into_iter().map(|word| (word.text.as_str(), word.known)).chain(cut))
+    }
+
+    /// What all that follows the program holds; looked for once.
+    pub fn seen(&self) -> &Seen {
+        self.found.get_or_init(|| {
+            let mut seen = Seen::default();
+            for word in &self.rest {
+                seen.dynamic |= !word.known;
+                for name in names(&word.text) {
+                    seen.names.extend(name.strip_suffix(".exe").map(str::to_owned));
+                    seen.names.insert(name);
+                }
+            }
+            seen
+        })
+    }
+}
+
+/// The names in a text, folded; quotes and backslashes part nothing.
+pub fn names(text: &str) -> Vec<String> {
+    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let parts = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    fold(&plain).split(parts).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// A URL that a call names.

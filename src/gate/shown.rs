@@ -70,8 +70,10 @@ pub fn facets(judgement: &Judgement, redaction: &Redaction) -> Vec<FacetRecord> 
                     clean(lexical);
                     physical.iter_mut().chain(command).for_each(clean);
                 }
-                FacetKindRecord::Command { words, options, cwd } => {
-                    words.iter_mut().chain(options).chain(cwd).for_each(clean);
+                FacetKindRecord::Command { words, options, cwd, rest, powers, .. } => {
+                    line(words, redaction);
+                    line(rest, redaction);
+                    options.iter_mut().chain(cwd).chain(powers.iter_mut().flatten()).for_each(clean);
                 }
                 FacetKindRecord::Url { url, host, command } => {
                     [url].into_iter().chain(host).chain(command).for_each(clean)
@@ -83,6 +85,19 @@ pub fn facets(judgement: &Judgement, redaction: &Redaction) -> Vec<FacetRecord> 
             record
         })
         .collect()
+}
+
+/// Replaces secrets in the words of a command, those that a word alone does not tell too: `bearer TOKEN`.
+fn line(words: &mut [String], redaction: &Redaction) {
+    if !words.iter().any(|word| word.contains('\t')) {
+        let joined = redaction.text(&words.join("\t"));
+        let shown: Vec<&str> = joined.split('\t').collect();
+        if shown.len() == words.len() {
+            words.iter_mut().zip(shown).for_each(|(word, shown)| shown.clone_into(word));
+            return;
+        }
+    }
+    words.iter_mut().for_each(|word| *word = redaction.text(word));
 }
 
 /// What a facet touches, unredacted; not for people.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::fields::{Fields, Target, Thing, Truth};
 use super::judge::target;
 use super::model::Rule;
-use crate::facet::{Argument, CommandFacet, Facet, FacetKind};
+use crate::facet::{Argument, CommandFacet, Facet, FacetKind, names};
 use crate::pattern::{PatternError, Side, fold, is_invisible};
 use crate::record::{Access, Verdict};
 
@@ -18,7 +18,7 @@ pub(super) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// The URLs, or the paths, that the command names.
+    /// The URLs, or the paths, that the command names: they stand between it and the next one.
     pub fn named(self, urls: bool) -> impl Iterator<Item = Target<'a>> {
         let own = move |facet: &&Facet| {
             let command = match &facet.kind {
@@ -28,7 +28,13 @@ impl<'a> Running<'a> {
             };
             command.is_some_and(|command| Arc::ptr_eq(command, self.command))
         };
-        self.facets.iter().filter(own).map(move |facet| target(facet, self.facets))
+        let is_it = move |facet: &&Facet| match &facet.kind {
+            FacetKind::Command(command) => !Arc::ptr_eq(command, self.command),
+            _ => true,
+        };
+        let following = self.facets.iter().skip_while(is_it).skip(1);
+        let up_to_next = following.take_while(|facet| !matches!(facet.kind, FacetKind::Command(_)));
+        up_to_next.filter(own).map(move |facet| target(facet, self.facets))
     }
 }
 
@@ -38,6 +44,8 @@ pub(super) struct WordsPattern {
     words: Vec<String>,
     /// Folded, the program without its folder.
     folded: Vec<String>,
+    /// The names in each of those.
+    names: Vec<Vec<String>>,
 }
 
 impl WordsPattern {
@@ -68,9 +76,10 @@ impl WordsPattern {
                 "write the words it starts with; what a shell puts around them is taken apart before",
             ));
         }
-        let folded =
+        let folded: Vec<String> =
             words.iter().enumerate().map(|(at, word)| if at == 0 { program(word) } else { fold(word) }).collect();
-        Ok(Self { words, folded })
+        let names = folded.iter().map(|word| names(word)).collect();
+        Ok(Self { words, folded, names })
     }
 }
 
@@ -89,7 +98,7 @@ pub(super) fn starts_with(pattern: &WordsPattern, running: Option<Running<'_>>, 
         return (command.unread.is_none() && known && given.take(pattern.words.len()).eq(&pattern.words)).into();
     }
     if let Some(text) = &command.unread {
-        return mentions(text, pattern.folded.iter()).into();
+        return mentions(text, pattern).into();
     }
     let Some(((first, words), (own, more))) = command.words.split_first().zip(pattern.folded.split_first()) else {
         return Truth::False;
@@ -126,12 +135,11 @@ fn in_order(words: &[Argument], pattern: &[String], skips: impl Fn(&Argument) ->
     wanted.peek().is_none().into()
 }
 
-/// Whether all these words stand in a text that nobody understands, quotes and backslashes left out.
-fn mentions<'a>(text: &str, mut words: impl Iterator<Item = &'a String>) -> bool {
-    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-    let plain = fold(&plain);
-    let parts = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
-    words.all(|word| plain.split(parts).any(|part| part == word || part.strip_suffix(".exe") == Some(word)))
+/// Whether all words of a pattern stand in a text that nobody understands.
+fn mentions(text: &str, pattern: &WordsPattern) -> bool {
+    let parts = names(text);
+    let stands = |name: &String| parts.iter().any(|part| part == name || part.strip_suffix(".exe") == Some(name));
+    pattern.names.iter().flatten().all(stands)
 }
 
 /// Whether a command has an option.
@@ -155,7 +163,7 @@ pub(super) fn has_option(option: &str, running: Option<Running<'_>>, side: Side)
     if command.options.iter().any(may_be) {
         return Truth::True;
     }
-    if command.rest.iter().any(|word| !word.known) { Truth::Unknown } else { Truth::False }
+    if command.seen().dynamic { Truth::Unknown } else { Truth::False }
 }
 
 /// Whether an allow covers a command, or a path of one, besides that its fields hold.
@@ -180,10 +188,8 @@ pub(super) fn hides_denied<'a>(running: Running<'_>, mut rules: impl Iterator<It
     if command.tabled {
         return false;
     }
-    let holds = |pattern: &WordsPattern| {
-        let words = || command.rest.iter().map(|word| &word.text);
-        pattern.folded.first().is_some_and(|first| words().any(|word| mentions(word, std::iter::once(first))))
-    };
+    let stands = |name: &String| command.seen().names.contains(name);
+    let holds = |pattern: &WordsPattern| pattern.names.first().is_some_and(|names| names.iter().all(stands));
     rules.any(|rule| rule.verdict == Verdict::Deny && rule.fields.command.iter().any(holds))
 }
 

@@ -12,10 +12,10 @@ use super::model::{Counts, Policy, Rule};
 use super::reach;
 use crate::clock::Timestamp;
 use crate::facet::path::Space;
-use crate::facet::{AddressFacet, Facet, FacetKind, FloorWhy, Touched, UrlFacet};
+use crate::facet::{AddressFacet, Argument, Facet, FacetKind, FloorWhy, Touched, UrlFacet};
 use crate::message::Value;
 use crate::pattern::Location;
-use crate::record::{Depth, FacetKindRecord, FacetRecord, Rejection, Source, Verdict};
+use crate::record::{Depth, Dynamic, FacetKindRecord, FacetRecord, Rejection, Source, Verdict};
 
 /// Who calls what, as rules see it. `None` is "left out": taken to hold (examples only).
 #[derive(Clone, Debug)]
@@ -179,6 +179,11 @@ fn physical(places: &[Location]) -> Option<String> {
     (!places.is_empty()).then(|| places.join(" and "))
 }
 
+/// The places of words that only a running shell knows.
+fn unknown(words: &[Argument]) -> Vec<usize> {
+    words.iter().enumerate().filter(|(_, word)| !word.known).map(|(at, _)| at).collect()
+}
+
 pub(super) fn kind_record(kind: &FacetKind) -> FacetKindRecord {
     match kind {
         FacetKind::Path(path) => FacetKindRecord::Path {
@@ -186,7 +191,7 @@ pub(super) fn kind_record(kind: &FacetKind) -> FacetKindRecord {
             pointer: path.pointer.clone(),
             lexical: path.lexical.to_string(),
             physical: physical(&path.physical),
-            command: path.command.as_ref().map(|command| command.shown()),
+            command: path.command.as_ref().map(|command| command.brief()),
         },
         FacetKind::Command(command) => FacetKindRecord::Command {
             words: match &command.unread {
@@ -195,11 +200,16 @@ pub(super) fn kind_record(kind: &FacetKind) -> FacetKindRecord {
             },
             options: command.options.clone(),
             cwd: command.cwd.as_ref().map(ToString::to_string),
+            rest: command.rest.iter().map(|word| word.text.clone()).collect(),
+            powers: command.powers.clone(),
+            tabled: command.tabled,
+            unread: command.unread.is_some(),
+            dynamic: Dynamic { words: unknown(&command.words), rest: unknown(&command.rest) },
         },
         FacetKind::Url(UrlFacet { url, host, command }) => FacetKindRecord::Url {
             url: url.clone(),
             host: host.clone(),
-            command: command.as_ref().map(|command| command.shown()),
+            command: command.as_ref().map(|command| command.brief()),
         },
         FacetKind::Address(AddressFacet { address, host }) => {
             FacetKindRecord::Address { address: address.clone(), host: host.clone() }

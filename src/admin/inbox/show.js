@@ -124,6 +124,17 @@ export function facetList(facets) {
   });
 }
 
+// A command with nothing left out: rules look at `words` only, a person must see all of it.
+function commandLine({ words, rest = [], unread, dynamic = { words: [], rest: [] } }) {
+  if (unread) {
+    return words[0] ?? "";
+  }
+  const quoted = (known) => (word, at) =>
+    known.includes(at) || /^[\p{L}\p{N}_@%+=:,./~-]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  const judged = words.map(quoted(dynamic.words));
+  return (rest.length === 0 ? judged : [...judged.slice(0, 1), ...rest.map(quoted(dynamic.rest))]).join(" ");
+}
+
 function facetHead(facet) {
   switch (facet.kind) {
     case "path": {
@@ -136,7 +147,7 @@ function facetHead(facet) {
         facet.command ? el("p", "hint", "named by ", code(facet.command)) : null);
     }
     case "command":
-      return el("div", "facet-head", el("span", "badge access", "command"), code(facet.words.join(" ")));
+      return el("div", "facet-head", el("span", "badge access", "command"), code(commandLine(facet)));
     case "url":
       return el("div", "facet-head", el("span", "badge access", "url"), code(facet.url));
     case "method":

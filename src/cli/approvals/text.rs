@@ -180,7 +180,9 @@ fn facet_text(out: &mut String, facet: &FacetRecord) {
                 field(out, "", &format!("named by {}", visible(command)));
             }
         }
-        FacetKindRecord::Command { words, .. } => field(out, "command", &visible(&words.join(" "))),
+        kind @ FacetKindRecord::Command { .. } => {
+            field(out, "command", &visible(&kind.command_line().unwrap_or_default()));
+        }
         FacetKindRecord::Url { url, .. } => field(out, "url", &visible(url)),
         FacetKindRecord::Address { address, .. } => field(out, "address", &visible(address)),
         FacetKindRecord::Method { method } => field(out, "method", &visible(method)),

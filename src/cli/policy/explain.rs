@@ -188,7 +188,7 @@ pub(super) fn describe(facet: &FacetRecord) -> String {
             let led = led.map(|led| format!(" -> {led}")).unwrap_or_default();
             format!("{access} {lexical}{led}  {pointer}").trim_end().to_owned()
         }
-        FacetKindRecord::Command { words, .. } => format!("command {}", words.join(" ")),
+        kind @ FacetKindRecord::Command { .. } => format!("command {}", kind.command_line().unwrap_or_default()),
         FacetKindRecord::Url { url, .. } => format!("url {url}"),
         FacetKindRecord::Address { address, .. } => format!("address {address}"),
         FacetKindRecord::Method { method } => format!("method {method}"),

@@ -7,6 +7,14 @@ use crate::facet::CommandFacet;
 use crate::facet::shell::{self, Command, Place, Script, is_harmless_variable};
 use crate::pattern::{Location, is_invisible};
 
+/// Facets of a call beyond which a command's paths are looked at by their names only: each is looked up on disk, and
+/// judged by every rule.
+const MAX_FACETS: usize = 1_024;
+/// Of them, those that go on below a folder or take it away: each is walked for up to 50 ms.
+const MAX_WALKED: usize = 64;
+/// Texts of a call that are tried as paths by their names.
+const MAX_HINTS: usize = 4_096;
+
 impl<'a> Call<'a> {
     pub(super) fn command_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
         for selected in self.select(pointer) {
@@ -174,6 +182,7 @@ impl<'a> Call<'a> {
             tabled: command.tabled,
             unread: command.unread,
             cwd,
+            ..CommandFacet::default()
         });
         let index = self.facets.len();
         self.add(FacetKind::Command(Arc::clone(&facet)), Vec::new());
@@ -181,6 +190,14 @@ impl<'a> Call<'a> {
             self.hint(at, &hint);
         }
         for (base, place) in reads {
+            let walked = place.recursive || place.access == Some(Access::Delete);
+            if self.facets.len() >= MAX_FACETS || (walked && self.walked >= MAX_WALKED) {
+                floors.push(Floor::because(FloorWhy::Shell, "names more paths than are looked up"));
+                let text = base.map_or_else(|| place.text.clone(), |base| below(base.text(), &place.text));
+                self.hint(at, &text);
+                continue;
+            }
+            self.walked += usize::from(walked);
             if let Err(floor) = self.place(at, &facet, base.as_ref(), &place) {
                 floors.push(floor);
             }
@@ -218,6 +235,13 @@ impl<'a> Call<'a> {
 
     /// A text that might lead to a guarded path.
     fn hint(&mut self, at: &str, text: &str) {
+        if self.strays.len() >= MAX_HINTS {
+            let floor = Floor::because(FloorWhy::Shell, "more texts that may be paths than are looked at");
+            if self.floors.last() != Some(&floor) {
+                self.floors.push(floor);
+            }
+            return;
+        }
         let texts = stray::candidates(text);
         let locations: Vec<Location> = texts.iter().flat_map(|text| self.space.guess(text, &[])).collect();
         if !locations.is_empty() {

@@ -90,6 +90,8 @@ struct Call<'a> {
     strays: Vec<Stray>,
     /// Floors of the call as a whole.
     floors: Vec<Floor>,
+    /// Paths of commands that are walked when they are judged.
+    walked: usize,
     /// Strings that may name a path, with their pointers.
     loose: Vec<(String, &'a str)>,
 }
@@ -112,6 +114,7 @@ impl<'a> Call<'a> {
             facets: Vec::new(),
             strays: Vec::new(),
             floors: Vec::new(),
+            walked: 0,
             loose: Vec::new(),
         }
     }

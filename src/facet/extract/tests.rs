@@ -386,7 +386,7 @@ fn command_lines_that_no_shell_reads_are_words() {
     assert!(strays_to(&run, "secrets/key.pem"));
     let exec = Tool { argv: Some(vec!["/program".into(), "/args/*".into()]), ..Tool::default() };
     let cat = take(&exec, &tree, r#"{"program":"cat","args":["docs/x; rm -rf y","a;b"]}"#);
-    assert_eq!(facets(&cat), ["command cat docs/x; rm -rf y a;b", "read docs/x; rm -rf y", "read a;b"]);
+    assert_eq!(facets(&cat), ["command cat 'docs/x; rm -rf y' 'a;b'", "read docs/x; rm -rf y", "read a;b"]);
     assert!(floors(&cat).is_empty());
     let through = take(&exec, &tree, r#"{"program":"sh","args":["-c","cat docs/a; pwd"]}"#);
     assert!(facets(&through).contains(&"command pwd".to_owned()), "{:?}", facets(&through));

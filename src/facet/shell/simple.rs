@@ -9,7 +9,7 @@ use crate::facet::Floor;
 use crate::record::Access;
 
 /// Commands of one text; more are not looked at.
-const MAX_COMMANDS: usize = 4_096;
+const MAX_COMMANDS: usize = 512;
 
 /// A text while it is taken apart.
 #[derive(Debug, Default)]

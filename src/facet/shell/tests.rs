@@ -256,7 +256,7 @@ fn the_parser_is_held_to_its_budget() {
 
 #[test]
 fn long_plain_texts_are_read() {
-    let text = format!("echo {}", "a-rather-long-word-of-sixty-four-letters-that-names-no-file-here ".repeat(990));
+    let text = format!("echo {}", "a-rather-long-word-of-sixty-four-letters-that-names-no-file-here ".repeat(1_000));
     let start = Instant::now();
     let script = script(&text);
     assert_eq!(script.commands.len(), 1);
