@@ -48,6 +48,7 @@ struct All {
     up: IntGaugeVec,
     policy: IntGaugeVec,
     reloads: IntCounterVec,
+    tools: IntCounterVec,
 }
 
 impl Metrics {
@@ -95,6 +96,11 @@ impl Metrics {
         let up = gauge("portcullis_upstream_up", "Whether the last contact with an upstream worked.", &["upstream"]);
         let policy = gauge("portcullis_policy_info", "The version of the policy in force.", &["version"]);
         let reloads = counter("portcullis_policy_reloads_total", "Loads of the policy, by result.", &["result"]);
+        let tools = counter(
+            "portcullis_tools_offered_total",
+            "Definitions of tools that were not known before, or are not the accepted ones.",
+            &["upstream", "state"],
+        );
         let all = All {
             apart: Mutex::default(),
             calls,
@@ -108,6 +114,7 @@ impl Metrics {
             up,
             policy,
             reloads,
+            tools,
             registry,
         };
         Self { all: Arc::new(all) }
@@ -142,6 +149,11 @@ impl Metrics {
             Verdict::Deny => "deny",
         };
         self.all.verdicts.with_label_values(&[group, verdict, mode]).inc();
+    }
+
+    /// An upstream offered a tool that is `new` or `changed`.
+    pub fn tool_seen(&self, upstream: &str, state: &str) {
+        self.all.tools.with_label_values(&[upstream, state]).inc();
     }
 
     /// How many approvals wait now.

@@ -3,6 +3,8 @@
 //! Field names and meanings are a contract; everything here serializes to the JSON that the API, the CLI and the audit
 //! log show. Times are RFC 3339 in UTC, durations milliseconds, ids opaque strings.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -541,4 +543,82 @@ pub struct ApprovalRecord {
     pub edited_from: Option<String>,
     /// What could be remembered.
     pub grant_options: Vec<serde_json::Value>,
+}
+
+/// Whether an operator has accepted a tool as its upstream defines it now.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolState {
+    /// The definition that was last offered is the accepted one.
+    Accepted,
+    /// No definition of it was ever accepted.
+    New,
+    /// Another definition than the accepted one was last offered.
+    Changed,
+}
+
+/// What the policy says of a tool without its arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolVerdict {
+    /// Allowed, whatever the arguments.
+    Allow,
+    /// A human is asked, or it is denied, whatever the arguments.
+    Ask,
+    /// Denied, whatever the arguments.
+    Deny,
+    /// The arguments decide.
+    Depends,
+}
+
+/// A tool that an upstream has offered, as the API shows it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ToolRecord {
+    /// The configured id.
+    pub upstream: String,
+    /// Its name.
+    pub name: String,
+    /// The catalogue's category; none where no catalogue describes it.
+    pub category: Option<String>,
+    /// Over the definition that was last offered.
+    pub definition_digest: String,
+    /// Whether that definition is accepted.
+    pub state: ToolState,
+    /// When a gateway first saw it.
+    pub first_seen: Timestamp,
+    /// When it was last seen in a list, within the hour.
+    pub last_offered: Timestamp,
+    /// What the arguments are, by JSON pointer: `path:read`, `command`, `url`, …
+    pub arguments: BTreeMap<String, String>,
+    /// By group; empty where this gateway does not serve the upstream.
+    pub verdicts: BTreeMap<String, ToolVerdict>,
+    /// What to look at twice in its texts: `invisible`, `bidi`, `instructions`.
+    pub flags: Vec<String>,
+    /// The accepted definition, if there is one.
+    pub accepted: Option<AcceptedRecord>,
+}
+
+/// Who accepted which definition.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AcceptedRecord {
+    /// Over the definition that was accepted.
+    pub digest: String,
+    /// The operator's name, or what accepted it in their place (`wrap`, `new_tools: accept`).
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A tool with its definitions, as `GET tools/{upstream}/{name}` shows it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ToolDetail {
+    /// The tool.
+    #[serde(flatten)]
+    pub tool: ToolRecord,
+    /// The definition that was last offered.
+    pub definition: serde_json::Value,
+    /// The accepted one, where it is another.
+    pub accepted_definition: Option<serde_json::Value>,
+    /// From the accepted definition to the offered one, a line each: `- ` gone, `+ ` new, two blanks for neither.
+    pub difference: Vec<String>,
 }

@@ -56,6 +56,12 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "urn:portcullis:not-found", "there is nothing of that name that you can see")
     }
 
+    /// 412: the tool is offered with another definition than the one that was shown.
+    pub fn another_definition() -> Self {
+        let detail = "the tool is no longer defined as you were shown; fetch it again and look at what changed";
+        Self::new(StatusCode::PRECONDITION_FAILED, "urn:portcullis:another-digest", detail)
+    }
+
     /// 413: too long a body.
     pub fn too_large(limit: usize) -> Self {
         let detail = format!("the body is longer than {limit} bytes");

@@ -11,6 +11,7 @@ pub mod policy;
 pub mod serve;
 pub mod stdio;
 pub mod token;
+pub mod tools;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,6 +53,9 @@ enum Command {
     /// See and stop calls
     #[command(subcommand)]
     Calls(calls::Calls),
+    /// Look at the tools of upstreams, and accept them
+    #[command(subcommand)]
+    Tools(tools::Tools),
     /// Check the audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -95,6 +99,7 @@ async fn run(command: Command) -> Exit {
         Command::Policy(policy) => policy.run(),
         Command::Approvals(approvals) => approvals.run().await,
         Command::Calls(calls) => calls.run().await,
+        Command::Tools(tools) => tools.run().await,
         Command::Audit(audit) => audit.run(),
         Command::Token(token) => token.run(),
     }

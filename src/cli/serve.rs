@@ -39,6 +39,12 @@ impl Serve {
             eprintln!("admin listening on http://{admin}");
         }
         tell_inbox(&gateway).await;
+        for upstream in gateway.gate.unaccepted() {
+            eprintln!(
+                "no tool of `{upstream}` is accepted yet: its calls are held until you look at its tools, once a client \
+                 has listed them, and run `portcullis tools accept {upstream} --all`"
+            );
+        }
         serve::told_to_stop().await;
         eprintln!("stopping: running calls may end, held ones stay held");
         gateway.stop().await;

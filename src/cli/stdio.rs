@@ -122,7 +122,11 @@ impl Wrap {
             upstream.cwd.clone_from(&root);
             upstream.root = root;
         }
+        if self.entry.is_none() {
+            upstream.id = id_of(&command, &upstream.root);
+        }
         upstream.transport = Transport::Command(command);
+        upstream.accept_first_list = true;
         if let Some(name) = &self.catalogue {
             upstream.catalogue = crate::catalog::Catalogue::builtin(name).cloned().ok_or_else(|| {
                 format!(
@@ -136,6 +140,18 @@ impl Wrap {
         config.upstreams.insert(id.clone(), upstream);
         Ok((config, id))
     }
+}
+
+/// An id of the very server: what was accepted of one that was wrapped says nothing of another.
+fn id_of(command: &[String], root: &Path) -> String {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    for part in command.iter().map(String::as_bytes).chain([root.as_os_str().as_encoded_bytes()]) {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let hash = hex::encode(hash.finalize());
+    format!("wrapped-{}", hash.get(..8).unwrap_or_default())
 }
 
 /// Serves one client on standard input and output.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use url::{Host, Url};
 
 use super::{
-    AllowSelf, ApprovalsConfig, AuditConfig, Config, FileSystem, ForwardPaths, Listen, OnDisconnect, Os, PolicyConfig,
-    Transport, UpstreamConfig,
+    AllowSelf, ApprovalsConfig, AuditConfig, Config, FileSystem, ForwardPaths, Listen, NewTools, OnDisconnect, Os,
+    PolicyConfig, Transport, UpstreamConfig,
 };
 use crate::catalog::Catalogue;
 use crate::clock::Timestamp;
@@ -73,6 +73,8 @@ impl UpstreamConfig {
             hard_links_ask: true,
             catalogue: catalogue.unwrap_or_default(),
             on_disconnect: OnDisconnect::default(),
+            new_tools: NewTools::default(),
+            accept_first_list: false,
             timeout: Duration::from_secs(120),
         }
     }

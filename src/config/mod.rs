@@ -131,6 +131,18 @@ pub enum OnDisconnect {
     Keep,
 }
 
+/// What becomes of calls of a tool that no operator has accepted as it is defined now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NewTools {
+    /// A human is asked each time.
+    #[default]
+    Ask,
+    /// Refused.
+    Deny,
+    /// Whatever the upstream offers is accepted.
+    Accept,
+}
+
 /// One upstream.
 #[derive(Clone, Debug)]
 pub struct UpstreamConfig {
@@ -162,6 +174,11 @@ pub struct UpstreamConfig {
     pub catalogue: crate::catalog::Catalogue,
     /// What a disconnect means.
     pub on_disconnect: OnDisconnect,
+    /// What a tool is that nobody has accepted.
+    pub new_tools: NewTools,
+    /// Whether the first list ever seen of it counts as accepted: it was named on a command line (`wrap`), never in a
+    /// file.
+    pub accept_first_list: bool,
     /// How long one call may take.
     pub timeout: Duration,
 }

@@ -231,6 +231,8 @@ pub enum FloorWhy {
     OddUrl,
     /// An e-mail address that cannot be read, or that others read differently.
     OddAddress,
+    /// The tool is new, or its definition is not the accepted one.
+    NewTool,
 }
 
 impl FloorWhy {
@@ -251,6 +253,7 @@ impl FloorWhy {
             Self::OptionLike => "option_like",
             Self::OddUrl => "odd_url",
             Self::OddAddress => "odd_address",
+            Self::NewTool => "new_tool",
         }
     }
 }

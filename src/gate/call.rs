@@ -11,7 +11,7 @@ use super::judged::{Judged, Target, arguments, canonical_paths, judged};
 use super::link::Era;
 use super::reply;
 use super::route::Forwarded;
-use super::session::{Reply, Session};
+use super::session::{Reply, Session, ToClient};
 use super::{Permit, asked, headers, hold, shown};
 use crate::approval::Held;
 use crate::message::Message;
@@ -93,7 +93,7 @@ async fn tool(
         session.gate.note("call.unknown_tool", &json!({"agent": agent, "upstream": upstream, "tool": shown}));
         invalid(&format!("unknown tool: {shown}"))
     };
-    if !is_tool_name(name) {
+    if !super::tools::is_name(name) {
         return Err(unknown());
     }
     match params.and_then(|p| p.get("arguments")) {
@@ -118,12 +118,6 @@ async fn tool(
     }
 }
 
-/// Whether a text can be a tool's name (MCP 2025-11-25, tool names).
-fn is_tool_name(name: &str) -> bool {
-    (1..=128).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
-}
-
 /// Forwards what needs no judgement.
 async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, client: &Client) {
     let within = match message.method() {
@@ -137,14 +131,21 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
         let reply = reply::error(&client.id, reply::UNAVAILABLE, "the gateway is shutting down", None);
         return client.answer(reply).await;
     }
-    match forward(session, Permit::mint(), message, Vec::new(), headers, client, within, std::future::pending()).await {
+    let run = forward(session, Permit::mint(), message, Vec::new(), headers, client, within, std::future::pending());
+    let ended = tokio::select! {
+        ended = run => ended,
+        never = tell_of_lists(session, message, client) => match never {},
+    };
+    match ended {
         Ended::Answered(answer) => {
+            let mut edits = Vec::new();
             if message.method() == "tools/list"
                 && let Some(result) = answer.result()
             {
-                session.executor.tools.learn(&session.executor.config.catalogue, result);
+                session.listed(message, result).await;
+                edits = session.list_edits(&answer);
             }
-            client.answer(to_client(&answer, &client.id)).await;
+            client.answer(to_client(&answer, &client.id, edits)).await;
         }
         Ended::Broke(error) => {
             tracing::warn!(upstream = session.executor.id(), method = message.method(), %error, "the upstream failed");
@@ -152,6 +153,19 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
         }
         Ended::Stopped(_) | Ended::Unsent(_) => {}
     }
+}
+
+/// Tells a client that listens for changed lists when policy changes what it may see of one (2026-07-28,
+/// `subscriptions/listen`).
+async fn tell_of_lists(session: &Session, message: &Message, client: &Client) -> std::convert::Infallible {
+    let wanted = message.at(&["params", "notifications", "toolsListChanged"]).is_some_and(|(_, raw)| raw == "true");
+    if message.method() == "subscriptions/listen" && wanted {
+        let mut changes = session.list_changes.subscribe();
+        while changes.changed().await.is_ok() {
+            client.tell(ToClient::Message(super::tools::list_changed(Some(&client.id)))).await;
+        }
+    }
+    std::future::pending().await
 }
 
 async fn judge_and_run(

@@ -83,6 +83,7 @@ impl Gate {
                 self.note("policy.loaded", &json!({"version": version, "files": in_force.files}));
                 tracing::info!(version, "the policy was loaded");
                 let _ = self.events.send(GateEvent::Policy);
+                super::tools::announce(self);
                 Ok(in_force)
             }
             Err(errors) => {

@@ -66,7 +66,7 @@ pub fn settle(record: &mut CallRecord, ended: &Ended) {
 /// The client's answer to a call that was forwarded.
 pub fn answer(call: &Call, ended: &Ended, id: &str) -> Reply {
     match ended {
-        Ended::Answered(answer) => to_client(answer, id),
+        Ended::Answered(answer) => to_client(answer, id, Vec::new()),
         Ended::Broke(_) | Ended::Stopped(_) | Ended::Unsent(_) => {
             let (text, retry) = reply::ended_text(&call.record);
             let retry = if call.record.may_have_run { Retry::Never } else { retry };
@@ -75,11 +75,12 @@ pub fn answer(call: &Call, ended: &Ended, id: &str) -> Reply {
     }
 }
 
-/// An upstream's answer under the client's own id.
-pub fn to_client(answer: &Message, id: &str) -> Reply {
+/// An upstream's answer under the client's own id, with `edits` made in it.
+pub fn to_client(answer: &Message, id: &str, mut edits: Vec<(Span, String)>) -> Reply {
     let code = answer.at(&["error", "code"]).and_then(|(_, raw)| raw.parse().ok());
     let not_found = code == Some(reply::METHOD_NOT_FOUND);
-    Reply { bytes: answer.with_id(id), status: if not_found { 404 } else { 200 } }
+    edits.extend(answer.id_span().map(|span| (span, id.to_owned())));
+    Reply { bytes: answer.spliced(&edits), status: if not_found { 404 } else { 200 } }
 }
 
 /// Forwards a request with its permit and waits for its end, passing on what comes before.

@@ -78,6 +78,7 @@ mod tests {
         let definition = Definition {
             digest: String::new(),
             entry: crate::catalog::Tool::default(),
+            takes_text: true,
             headers: vec![("region".to_owned(), "Region".to_owned())],
         };
         let body = |text: &'static str| Json::parse(text.into(), Limits::default()).unwrap();

@@ -6,7 +6,7 @@ use super::Executor;
 use super::tools::Definition;
 use crate::clock::Timestamp;
 use crate::config::ForwardPaths;
-use crate::facet::{self, Facet, FacetKind, Malformed, Touched};
+use crate::facet::{self, Facet, FacetKind, Floor, Malformed, Touched};
 use crate::identity::Agent;
 use crate::message::json::Kind;
 use crate::message::{Message, Span, Value};
@@ -106,14 +106,23 @@ struct Request {
 impl Request {
     fn touched(&self) -> Result<Touched, Malformed> {
         let (space, message) = (&self.executor.space, &self.message);
-        match &self.target {
+        let mut touched = match &self.target {
             Target::Tool { definition, .. } => facet::extract(&definition.entry, space, arguments(message)),
             Target::Resource { uri } => facet::extract_resource(message.method(), space, uri),
             Target::Method => Ok(Touched {
                 facets: vec![Facet { kind: FacetKind::Method(message.method().to_owned()), floors: Vec::new() }],
                 strays: Vec::new(),
             }),
+        }?;
+        if let Some(facet) = touched.facets.first_mut() {
+            facet.floors.extend(self.new_tool());
         }
+        Ok(touched)
+    }
+
+    /// The floor of a tool that no operator has accepted as it is defined.
+    fn new_tool(&self) -> Option<Floor> {
+        self.executor.pins.floor(self.target.tool()?, self.target.definition()?)
     }
 
     fn say(&self, touched: Touched) -> Judged {
@@ -134,7 +143,10 @@ impl Request {
                 Target::Resource { .. } | Target::Method => message.params_tree(),
             },
         };
-        let judgement = judge(&self.policy, &subject, &touched, &self.executor.space);
+        let mut judgement = judge(&self.policy, &subject, &touched, &self.executor.space);
+        if let Some(new) = self.new_tool() {
+            self.executor.pins.refuse(&new, &mut judgement);
+        }
         Judged { touched, judgement, policy: self.policy.version.clone() }
     }
 }

@@ -28,6 +28,7 @@ mod unattended;
 pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Upstream, UpstreamError};
 pub use permit::Permit;
 pub use session::{Exchange, Reply, Session, ToClient};
+pub use tools::{NotAccepted, ToolFilter};
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -71,6 +72,8 @@ pub struct Gate {
     running: DashMap<String, watch::Sender<Option<String>>>,
     events: broadcast::Sender<GateEvent>,
     store_fault: Mutex<Option<String>>,
+    /// The last change of the tools that is known here; none before the first look.
+    pins_seen: tokio::sync::Mutex<Option<i64>>,
     draining: watch::Sender<bool>,
     /// Held calls that a client of this process waits for, or that it runs.
     in_hand: Arc<()>,
@@ -97,7 +100,7 @@ pub struct Executor {
     upstream: Arc<dyn Upstream>,
     config: UpstreamConfig,
     space: Space,
-    tools: tools::Definitions,
+    pins: tools::Pins,
 }
 
 impl Gate {
@@ -117,18 +120,6 @@ impl Gate {
 }
 
 impl Executor {
-    /// A tool as far as it is known without its upstream's list: by the catalogue alone.
-    fn unlisted(&self, name: &str) -> tools::Definition {
-        match self.tools.get(name) {
-            Some(known) => tools::Definition::clone(&known),
-            None => tools::Definition {
-                digest: String::new(),
-                entry: self.config.catalogue.tool(name, None),
-                headers: Vec::new(),
-            },
-        }
-    }
-
     fn id(&self) -> &str {
         &self.config.id
     }
@@ -152,6 +143,8 @@ pub struct InForce {
 pub enum GateEvent {
     /// A call that was not held changed (held ones come from the store).
     Call(Arc<CallRecord>),
+    /// A tool was offered anew or changed, or accepted: its upstream and name.
+    Tool(String, String),
     /// The policy was loaded or refused.
     Policy,
 }
@@ -234,8 +227,8 @@ impl Gate {
             .filter_map(|upstream| {
                 let config = parts.config.upstreams.get(upstream.id())?.clone();
                 let space = Space::new(&config);
-                let id = config.id.clone();
-                Some((id, Arc::new(Executor { upstream, config, space, tools: tools::Definitions::default() })))
+                let (id, pins) = (config.id.clone(), tools::Pins::new(&config));
+                Some((id, Arc::new(Executor { upstream, config, space, pins })))
             })
             .collect();
         let (events, _) = broadcast::channel(1024);
@@ -260,9 +253,11 @@ impl Gate {
             running: DashMap::new(),
             events,
             store_fault: Mutex::default(),
+            pins_seen: tokio::sync::Mutex::default(),
             draining: watch::Sender::new(false),
             in_hand: Arc::default(),
         });
+        tools::follow(&gate).await?;
         unattended::watch(&gate).await?;
         Ok(gate)
     }

@@ -1,5 +1,6 @@
 //! A session's way to its upstream: the link, opened (again) where that is needed, and the tools behind it.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -76,6 +77,7 @@ impl Session {
             && let Some(version) = result.get("protocolVersion").and_then(|v| v.as_str())
             && let Some(handshake) = &self.handshake
         {
+            self.heard_hello(&result);
             // The first handshake is the only one that sets it.
             let _ = handshake.version.set(version.to_owned());
         }
@@ -97,8 +99,14 @@ impl Session {
         if version != self.version() {
             return Err(broken(format!("it now speaks version {version:?}; the session must be begun again")));
         }
+        agreed.as_ref().inspect(|result| self.heard_hello(result));
         let initialized = compose::notification("notifications/initialized", None);
         route.tell(Permit::mint(), "notifications/initialized", initialized).await
+    }
+
+    fn heard_hello(&self, result: &serde_json::Value) {
+        let tells = result.pointer("/capabilities/tools/listChanged").and_then(serde_json::Value::as_bool);
+        self.tells_of_lists.store(tells.unwrap_or_default(), Ordering::Relaxed);
     }
 
     async fn settle(&self, route: &Route, flight: Flight, within: Duration) -> Result<Message, UpstreamError> {
@@ -127,7 +135,7 @@ impl Session {
         name: &str,
         request: &Message,
     ) -> Result<Option<Arc<Definition>>, UpstreamError> {
-        let tools = &self.executor.tools;
+        let tools = &self.tools;
         if !tools.is_stale()
             && let Some(known) = tools.get(name)
         {
@@ -160,6 +168,7 @@ impl Session {
         };
         let headers = Forwarded { version: request.meta_version(), ..Forwarded::default() };
         let mut cursor: Option<String> = None;
+        let mut sightings = Vec::new();
         for _ in 0..100 {
             let mut params = serde_json::Map::new();
             params.extend(meta.as_ref().map(|meta| ("_meta".to_owned(), json!(meta))));
@@ -175,11 +184,27 @@ impl Session {
                     may_have_run: false,
                 });
             };
-            cursor = self.executor.tools.learn(&self.executor.config.catalogue, result);
+            let learned = self.tools.learn(&self.executor.pins, result, cursor.is_none(), self.gate.clock.now());
+            sightings.extend(learned.sightings);
+            cursor = learned.next;
             if cursor.is_none() {
                 break;
             }
         }
+        self.gate.saw(&self.executor, sightings, true).await;
         Ok(())
+    }
+
+    /// Learns from a list that the client asked for. A first list that counts as accepted is read whole before.
+    pub(super) async fn listed(self: &Arc<Self>, request: &Message, result: &str) {
+        if self.executor.pins.wants_first_list() {
+            let _one_at_a_time = self.listing.lock().await;
+            if let Err(error) = self.list_tools(request).await {
+                tracing::warn!(upstream = self.executor.id(), %error, "the upstream's tools cannot be listed");
+            }
+        }
+        let first = request.at(&["params", "cursor"]).is_none();
+        let learned = self.tools.learn(&self.executor.pins, result, first, self.gate.clock.now());
+        self.gate.saw(&self.executor, learned.sightings, false).await;
     }
 }

@@ -5,7 +5,7 @@
 //! again when it is next needed, with the client's own stored `initialize`.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 use super::client::Client;
 use super::link::{Era, UpstreamError};
 use super::route::{Route, Unrouted};
+use super::tools::{Offered, list_changed};
 use super::{CHANNEL, Executor, Gate, Permit, call};
 use crate::identity::Agent;
 use crate::message::Message;
@@ -40,6 +41,11 @@ pub struct Session {
     pub(super) route: ArcSwapOption<Route>,
     pub(super) opening: tokio::sync::Mutex<()>,
     pub(super) listing: tokio::sync::Mutex<Option<Instant>>,
+    pub(super) tools: Offered,
+    /// Counts what its client is to be told of its list of tools.
+    pub(super) list_changes: watch::Sender<u64>,
+    /// Whether its upstream said that it tells of changed lists.
+    pub(super) tells_of_lists: AtomicBool,
     exchanges: DashMap<String, Vec<Active>>,
     sequence: AtomicU64,
     used_at: Mutex<Instant>,
@@ -120,6 +126,9 @@ impl Session {
             route: ArcSwapOption::empty(),
             opening: tokio::sync::Mutex::new(()),
             listing: tokio::sync::Mutex::new(None),
+            tools: Offered::default(),
+            list_changes: watch::Sender::new(0),
+            tells_of_lists: AtomicBool::new(false),
             exchanges: DashMap::new(),
             sequence: AtomicU64::new(1),
             used_at: Mutex::new(Instant::now()),
@@ -236,6 +245,16 @@ impl Session {
         self.park().await;
     }
 
+    /// Tells the client that what it may see of the list of tools is another now: in its session, if its upstream said
+    /// that it does such a thing, or to those who listen for it.
+    pub(super) fn list_changed(&self) {
+        match self.era {
+            Era::Legacy if self.tells_of_lists.load(Ordering::Relaxed) => self.unread(list_changed(None)),
+            Era::Legacy => {}
+            Era::Modern => self.list_changes.send_modify(|changes| *changes += 1),
+        }
+    }
+
     fn touch(&self) {
         *self.used_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -306,7 +325,7 @@ impl Unrouted for Session {
     async fn unrouted(&self, message: Message, related: Option<mpsc::Sender<Bytes>>) {
         let bytes = match message.method() {
             "notifications/tools/list_changed" => {
-                self.executor.tools.mark_stale();
+                self.tools.mark_stale();
                 message.bytes().clone()
             }
             "notifications/cancelled" => {

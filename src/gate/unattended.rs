@@ -11,6 +11,7 @@ use super::client::Client;
 use super::judged::{Target, arguments, judged};
 use super::link::Era;
 use super::route::Forwarded;
+use super::tools::Definition;
 use super::{Gate, Session, headers, release};
 use crate::approval::{Event, Held};
 use crate::message::{Limits, Message};
@@ -177,7 +178,10 @@ async fn judge_again(gate: &Arc<Gate>, held: &Held) {
     let Ok(message) = Message::strict(Bytes::from(held.intent.message.clone()), Limits::default()) else { return };
     let message = Arc::new(message);
     let target = match held.call().tool.as_deref() {
-        Some(name) => Target::Tool { name: name.to_owned(), definition: Arc::new(executor.unlisted(name)) },
+        Some(name) => {
+            let definition = Arc::new(Definition::unlisted(&executor.config.catalogue, name));
+            Target::Tool { name: name.to_owned(), definition }
+        }
         None => other_target(&message),
     };
     let denied = match judged(gate.policy().policy, executor, &agent, &target, &message, gate.clock.now()).await {

@@ -36,7 +36,7 @@ impl Fixture {
         std::fs::write(folder.path().join("policy.yaml"), rules).unwrap();
         let text = format!(
             "listen: {{mcp: {{address: \"127.0.0.1:0\", max_body: 64KiB}}}}\nstate_dir: ./state\n\
-             policy: {{files: [policy.yaml]}}\nupstreams:\n  fake: {{command: [\"true\"], root: .}}\n{extra}"
+             policy: {{files: [policy.yaml]}}\nupstreams:\n  fake: {{command: [\"true\"], root: ., new_tools: accept}}\n{extra}"
         );
         std::fs::write(&file, text).unwrap();
         let config = config::load(&file).unwrap();

@@ -7,6 +7,7 @@ use super::commands::{self, Running, WordsPattern};
 use super::hosts::{self, HostPattern};
 use super::judge::Subject;
 use super::model::TOOLS_CALL;
+use super::outlook::Prospect;
 use crate::catalog::Catalogue;
 use crate::pattern::{Location, NamePattern, PathPattern, Side};
 use crate::record::{Access, Depth, Source, Verdict};
@@ -194,6 +195,70 @@ impl Fields {
     }
 }
 
+/// Whether something holds for calls of which only the tool is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Certainty {
+    /// Whatever the arguments, it does not.
+    Never,
+    /// The arguments, or what else is not known, decide.
+    Maybe,
+    /// Whatever the arguments, it does.
+    Always,
+}
+
+impl From<bool> for Certainty {
+    fn from(known: bool) -> Self {
+        if known { Self::Always } else { Self::Never }
+    }
+}
+
+impl Fields {
+    /// Whether the fields take effect for calls of a tool, whatever their arguments: each field by itself, since all
+    /// must hold.
+    pub fn certainty(&self, prospect: &Prospect<'_>, reading: Reading) -> Certainty {
+        // Every field is named: a new one must not be taken to hold.
+        let Self { tool, upstream, category, path, access, command, option, host, method, args, agent, depth, source } =
+            self;
+        let (side, bare) = (reading.side(), prospect.is_bare());
+        let category_of = |pattern: &NamePattern| match prospect.entry.category.as_deref() {
+            Some(category) => pattern.matches(category, side),
+            None => reading.holds(Truth::Unknown),
+        };
+        // What a client says of itself can make a deny or ask hold too.
+        let caller = |known: Option<bool>| match (known, side) {
+            (Some(true), _) => Certainty::Always,
+            (Some(false), Side::Exact) => Certainty::Never,
+            (Some(false), Side::Wide) | (None, _) => Certainty::Maybe,
+        };
+        let of_facets = |given: bool| match (given, bare) {
+            (false, _) => Certainty::Always,
+            (true, true) => Certainty::Never,
+            (true, false) => Certainty::Maybe,
+        };
+        let all = [
+            best(tool, |term| term.certainty(prospect.tool, side, bare)),
+            best(upstream, |pattern| pattern.matches(prospect.upstream, side).into()),
+            best(category, |pattern| category_of(pattern).into()),
+            best(method, |pattern| pattern.matches(TOOLS_CALL, side).into()),
+            best(agent, |pattern| caller(prospect.agent.map(|name| pattern.matches(name, side)))),
+            best(depth, |depth| caller(prospect.depth.map(|given| given == *depth))),
+            best(source, |source| caller(prospect.source.map(|given| given == *source))),
+            best(args, |_| Certainty::Maybe),
+            of_facets(!path.is_empty()),
+            of_facets(!access.is_empty()),
+            of_facets(!command.is_empty()),
+            of_facets(!option.is_empty()),
+            of_facets(!host.is_empty()),
+        ];
+        all.into_iter().min().unwrap_or(Certainty::Always)
+    }
+}
+
+/// A list means any of them; no list is no condition.
+fn best<T>(terms: &[T], test: impl Fn(&T) -> Certainty) -> Certainty {
+    if terms.is_empty() { Certainty::Always } else { terms.iter().map(test).max().unwrap_or(Certainty::Never) }
+}
+
 /// One entry of `tool`.
 #[derive(Clone, Debug)]
 pub(super) enum ToolTerm {
@@ -231,6 +296,15 @@ impl ToolTerm {
         match self {
             Self::Name(pattern) => pattern.literal(),
             _ => None,
+        }
+    }
+
+    fn certainty(&self, tool: &str, side: Side, bare: bool) -> Certainty {
+        match self {
+            Self::Any => Certainty::Always,
+            Self::Name(pattern) => pattern.matches(tool, side).into(),
+            Self::Path | Self::PathRead | Self::PathWrite | Self::Shell if bare => Certainty::Never,
+            Self::Path | Self::PathRead | Self::PathWrite | Self::Shell => Certainty::Maybe,
         }
     }
 

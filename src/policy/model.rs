@@ -207,6 +207,11 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// Of calls of a tool.
+    pub fn of_tool(upstream: &str, tool: &str) -> Self {
+        Self { tool: Some(fold(tool)), upstream: Some(fold(upstream)), unknown_tool: false }
+    }
+
     pub fn of(subject: &Subject<'_>) -> Self {
         Self {
             tool: subject.tool.map(fold),

@@ -1,4 +1,4 @@
-//! Held calls, sessions and logins: one writer thread over SQLite, shared by every process on the same folder.
+//! Held calls, sessions, logins and tools: one writer thread over SQLite, shared by every process on the same folder.
 
 mod news;
 mod sqlite;
@@ -100,6 +100,62 @@ pub struct Filter {
     pub limit: usize,
     /// Where the last page ended.
     pub cursor: Option<String>,
+}
+
+/// A tool as an upstream listed it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sighting {
+    /// Its name.
+    pub name: String,
+    /// Over its definition.
+    pub digest: String,
+    /// Its definition as canonical JSON.
+    pub definition: String,
+    /// Whether a person should look at it before it is accepted.
+    pub suspect: bool,
+}
+
+/// Whether definitions are accepted as they are seen, and in whose name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Accepting {
+    /// None is.
+    Nothing,
+    /// Those of an upstream of which nothing was accepted before, but for the suspect ones.
+    FirstList(String),
+    /// Every one.
+    Always(String),
+}
+
+/// What became of an operator's word on a tool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Acceptance {
+    /// Accepted now.
+    Accepted,
+    /// Accepted before; nothing has changed.
+    Already,
+    /// Another definition is offered by now; nothing has changed.
+    Another,
+    /// No such tool was ever offered.
+    Unknown,
+}
+
+/// A tool that was offered at some time; its definitions are read apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredTool {
+    /// The upstream.
+    pub upstream: String,
+    /// Its name.
+    pub name: String,
+    /// The revision of its last change.
+    pub rev: i64,
+    /// The digest of the definition that was last offered.
+    pub offered: String,
+    /// When it was first seen.
+    pub first_seen: Timestamp,
+    /// When it was last seen, within the hour.
+    pub last_offered: Timestamp,
+    /// The accepted definition.
+    pub accepted: Option<crate::record::AcceptedRecord>,
 }
 
 impl Store {
@@ -241,6 +297,70 @@ impl Store {
     pub async fn take(&self, key: &str) -> Result<Option<String>, StoreError> {
         let key = key.to_owned();
         self.database.write(move |tables| tables.take(&key)).await
+    }
+
+    /// Remembers definitions that an upstream offered; the names of those that were not known so.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn saw_tools(
+        &self,
+        upstream: &str,
+        sightings: Vec<Sighting>,
+        accepting: Accepting,
+    ) -> Result<Vec<String>, StoreError> {
+        let upstream = upstream.to_owned();
+        self.database.write(move |tables| tables.saw(&upstream, &sightings, &accepting)).await
+    }
+
+    /// Accepts the definition of a tool that has this digest, if it is the one that was last offered.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn accept_tool(
+        &self,
+        upstream: &str,
+        name: &str,
+        digest: &str,
+        by: &str,
+    ) -> Result<Acceptance, StoreError> {
+        let [upstream, name, digest, by] = [upstream, name, digest, by].map(str::to_owned);
+        self.database.write(move |tables| tables.accept(&upstream, &name, &digest, &by)).await
+    }
+
+    /// The tools that changed after that revision, in the order of their changes; 0 for all.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn tools_since(&self, rev: i64) -> Result<Vec<StoredTool>, StoreError> {
+        self.database.read(move |tables| tables.tools_since(rev)).await
+    }
+
+    /// One tool.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn tool(&self, upstream: &str, name: &str) -> Result<Option<StoredTool>, StoreError> {
+        let [upstream, name] = [upstream, name].map(str::to_owned);
+        self.database.read(move |tables| tables.tool(&upstream, &name)).await
+    }
+
+    /// The definitions of a tool as canonical JSON: last offered, and accepted.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn tool_definitions(
+        &self,
+        upstream: &str,
+        name: &str,
+    ) -> Result<Option<(String, Option<String>)>, StoreError> {
+        let [upstream, name] = [upstream, name].map(str::to_owned);
+        self.database.read(move |tables| tables.definitions(&upstream, &name)).await
+    }
+
+    /// The revision of the tools, which moves when any process changes one (within 200 ms for another process).
+    pub fn tool_changes(&self) -> watch::Receiver<i64> {
+        self.database.tools()
     }
 
     /// Whether the database can be written now, and is the file that others would open.

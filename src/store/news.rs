@@ -17,6 +17,7 @@ type Watched = watch::Sender<Option<Arc<Held>>>;
 pub(super) struct News {
     all: broadcast::Sender<Change>,
     each: Mutex<HashMap<String, Watched>>,
+    tools: watch::Sender<i64>,
     settled: mpsc::UnboundedSender<Held>,
     to_count: Mutex<Option<mpsc::UnboundedReceiver<Held>>>,
 }
@@ -27,6 +28,7 @@ impl News {
         Self {
             all: broadcast::Sender::new(BACKLOG),
             each: Mutex::default(),
+            tools: watch::Sender::new(0),
             settled,
             to_count: Mutex::new(Some(to_count)),
         }
@@ -38,6 +40,15 @@ impl News {
 
     pub(super) fn watch(&self, id: &str) -> watch::Receiver<Option<Arc<Held>>> {
         self.each().entry(id.to_owned()).or_insert_with(|| watch::Sender::new(None)).subscribe()
+    }
+
+    pub(super) fn tools(&self) -> watch::Receiver<i64> {
+        self.tools.subscribe()
+    }
+
+    /// The revision of the tools as it is now.
+    pub(super) fn tools_at(&self, rev: i64) {
+        self.tools.send_if_modified(|seen| std::mem::replace(seen, rev) != rev);
     }
 
     /// A call that the thread itself ended.

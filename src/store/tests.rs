@@ -534,3 +534,60 @@ async fn old_ends_are_removed_and_live_calls_are_not() {
     until("the old one goes", async || store.get("call_old").await.is_err().then_some(())).await;
     assert_eq!(store.get("call_live").await.unwrap().approval.state, ApprovalState::Waiting);
 }
+
+fn sighting(name: &str, digest: &str) -> Sighting {
+    Sighting { name: name.into(), digest: digest.into(), definition: format!("{{\"d\":\"{digest}\"}}"), suspect: false }
+}
+
+#[tokio::test]
+async fn tools_are_accepted_as_they_are_offered_and_no_other_way() {
+    let place = Place::new();
+    let (one, two) = (place.open(), place.open());
+    let changes = two.tool_changes();
+    let nothing = || Accepting::Nothing;
+    assert_eq!(one.saw_tools("shop", vec![sighting("buy", "A")], nothing()).await.unwrap(), ["buy"]);
+    assert_eq!(two.saw_tools("shop", vec![sighting("buy", "A")], nothing()).await.unwrap(), Vec::<String>::new());
+    assert_eq!(one.accept_tool("shop", "sell", "A", "ana").await.unwrap(), Acceptance::Unknown);
+    assert_eq!(one.accept_tool("shop", "buy", "B", "ana").await.unwrap(), Acceptance::Another);
+    assert_eq!(one.accept_tool("shop", "buy", "A", "ana").await.unwrap(), Acceptance::Accepted);
+    assert_eq!(two.accept_tool("shop", "buy", "A", "ben").await.unwrap(), Acceptance::Already);
+    let known = two.tool("shop", "buy").await.unwrap().unwrap();
+    let accepted = known.accepted.clone().unwrap();
+    assert_eq!((accepted.digest.as_str(), accepted.by.as_str(), accepted.at), ("A", "ana", START));
+    until("the other process hears of it", async || (*changes.borrow() == known.rev).then_some(())).await;
+
+    // Another definition is offered: the accepted one stays, and what was not offered last cannot be accepted.
+    assert_eq!(two.saw_tools("shop", vec![sighting("buy", "B")], nothing()).await.unwrap(), ["buy"]);
+    assert_eq!(one.tools_since(known.rev).await.unwrap().len(), 1);
+    let both = one.tool_definitions("shop", "buy").await.unwrap().unwrap();
+    assert_eq!(both, ("{\"d\":\"B\"}".to_owned(), Some("{\"d\":\"A\"}".to_owned())));
+    assert_eq!(one.accept_tool("shop", "buy", "A", "ana").await.unwrap(), Acceptance::Already);
+    assert_eq!(one.tool("shop", "buy").await.unwrap().unwrap().offered, "B");
+    assert_eq!(one.tool("mail", "buy").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_first_list_is_accepted_once_and_without_what_is_suspect() {
+    let place = Place::new();
+    let store = place.open();
+    let first = || Accepting::FirstList("wrap".into());
+    let evil = Sighting { suspect: true, ..sighting("evil", "E") };
+    store.saw_tools("shop", vec![sighting("a", "A"), evil, sighting("b", "B")], first()).await.unwrap();
+    store.saw_tools("shop", vec![sighting("a", "A2"), sighting("c", "C")], first()).await.unwrap();
+    let tools = store.tools_since(0).await.unwrap();
+    let accepted: std::collections::BTreeMap<_, _> =
+        tools.iter().map(|tool| (tool.name.as_str(), tool.accepted.as_ref().map(|a| a.digest.as_str()))).collect();
+    assert_eq!(accepted, [("a", Some("A")), ("b", Some("B")), ("c", None), ("evil", None)].into());
+    store.saw_tools("shop", vec![sighting("a", "A2")], Accepting::Always("x".into())).await.unwrap();
+    assert_eq!(store.tool("shop", "a").await.unwrap().unwrap().accepted.unwrap().digest, "A2");
+}
+
+#[tokio::test]
+async fn an_upstream_that_makes_up_names_fills_nothing() {
+    let place = Place::new();
+    let store = place.open();
+    let many = (0..5_010).map(|n| sighting(&format!("t{n}"), "A")).collect();
+    assert_eq!(store.saw_tools("shop", many, Accepting::Nothing).await.unwrap().len(), 5_000);
+    assert_eq!(store.saw_tools("shop", vec![sighting("more", "A")], Accepting::Nothing).await.unwrap().len(), 0);
+    assert_eq!(store.saw_tools("mail", vec![sighting("more", "A")], Accepting::Nothing).await.unwrap(), ["more"]);
+}

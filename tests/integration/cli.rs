@@ -20,7 +20,8 @@ fn stdout(command: &mut Command) -> String {
 #[test]
 fn help_names_every_command() {
     let help = stdout(&mut portcullis(&["--help"]));
-    for command in ["serve", "demo", "init", "stdio", "wrap", "policy", "approvals", "calls", "audit", "token"] {
+    for command in ["serve", "demo", "init", "stdio", "wrap", "policy", "approvals", "calls", "tools", "audit", "token"]
+    {
         assert!(help.contains(command), "{command} is not in\n{help}");
         portcullis(&[command, "--help"]).assert().success();
     }

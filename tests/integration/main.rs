@@ -16,3 +16,4 @@ mod peers_git;
 mod quickstart;
 mod readme;
 mod shutdown;
+mod tools;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use portcullis::config::{FileSystem, ForwardPaths, OnDisconnect, Os, Transport, UpstreamConfig};
+use portcullis::config::{FileSystem, ForwardPaths, NewTools, OnDisconnect, Os, Transport, UpstreamConfig};
 use serde_json::{Map, Value, json};
 
 use super::fixture;
@@ -114,6 +114,8 @@ pub fn upstream(id: &str, settings: &Map<String, Value>, root: &Path) -> Upstrea
         hard_links_ask: true,
         catalogue: fixture::catalogue(),
         on_disconnect: OnDisconnect::Auto,
+        new_tools: NewTools::Accept,
+        accept_first_list: false,
         timeout: Duration::from_secs(10),
     }
 }

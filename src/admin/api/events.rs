@@ -70,7 +70,7 @@ impl Feed {
             }
             tokio::select! {
                 change = self.changes.recv() => self.held(&change.ok()?),
-                event = self.events.recv() => self.other(&event.ok()?),
+                event = self.events.recv() => self.other(&event.ok()?).await,
                 _ = self.ticks.tick() => {
                     self.who = self.admin.authenticate(&self.headers).await.ok()?;
                     return Some(Event::default().comment("alive"));
@@ -88,10 +88,16 @@ impl Feed {
         }
     }
 
-    fn other(&mut self, event: &GateEvent) {
+    async fn other(&mut self, event: &GateEvent) {
         match event {
             GateEvent::Call(call) if self.who.see(call).is_ok() => self.push("call", call.as_ref()),
             GateEvent::Call(_) => {}
+            // One that the store cannot tell of now is told of when the lists are fetched.
+            GateEvent::Tool(upstream, name) => {
+                if let Ok(detail) = self.admin.gate.tool(upstream, name).await {
+                    self.push("tool", &detail.tool);
+                }
+            }
             GateEvent::Policy => self.push("policy", &policy::in_force(&self.admin)),
         }
     }

@@ -5,6 +5,7 @@ mod calls;
 mod events;
 mod health;
 mod policy;
+mod tools;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,9 @@ fn table() -> Vec<(&'static str, &'static str, MethodRouter<Arc<Admin>>)> {
         ("get", "/api/v1/calls", get(calls::list)),
         ("get", "/api/v1/calls/{id}", get(calls::show)),
         ("post", "/api/v1/calls/{id}/cancel", post(calls::cancel)),
+        ("get", "/api/v1/tools", get(tools::list)),
+        ("get", "/api/v1/tools/{upstream}/{name}", get(tools::show)),
+        ("post", "/api/v1/tools/{upstream}/{name}/accept", post(tools::accept)),
         ("get", "/api/v1/policy", get(policy::show)),
         ("post", "/api/v1/policy/explain", post(policy::explain)),
         ("post", "/api/v1/policy/reload", post(policy::reload)),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::{AllowSelf, Config, FileSystem, ForwardPaths, Role, Transport};
+use super::super::{AllowSelf, Config, FileSystem, ForwardPaths, NewTools, Role, Transport};
 use super::load_with;
 use crate::catalog::{Argument, Pointer};
 use crate::record::{Access, Depth, Source};
@@ -127,6 +127,7 @@ audit: {{ sync: always, arguments: none, stdout: true, rotate: 1MiB, keep: 7d }}
     let files = &config.upstreams["files"];
     assert!(matches!(&files.transport, Transport::Command(words) if words[0] == "npx" && words[3] == "./work"));
     assert_eq!((&files.root, &files.cwd), (&folder.join("work"), &folder));
+    assert_eq!((files.new_tools, config.upstreams["near"].new_tools), (NewTools::Accept, NewTools::Ask));
     assert_eq!(files.path_map, [("/data/deep".into(), "/srv".into()), ("/data".into(), folder.join("work"))]);
     assert!(files.expands_env && files.expands_tilde && !files.hard_links_ask);
     assert_eq!(files.forward_paths, ForwardPaths::Canonical);
@@ -195,7 +196,7 @@ upstreams:
     headers: { host: x, authorization: "Bearer ${NOT_SET}" }
     timeout: 120
     dialect: postgres
-    new_tools: ask
+    new_tools: hold
   files:
     command: [server]
     root: ./gone

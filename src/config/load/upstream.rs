@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::yaml::{Entry, Fields, Node, Report};
 use super::super::{
-    FileSystem, ForwardPaths, OnDisconnect, Os, RESERVED_UPSTREAM, Transport, UpstreamConfig, is_upstream_id,
+    FileSystem, ForwardPaths, NewTools, OnDisconnect, Os, RESERVED_UPSTREAM, Transport, UpstreamConfig, is_upstream_id,
 };
 use super::values::{Surroundings, check_folder, web_address};
 use super::{catalogue, set};
@@ -89,7 +89,8 @@ pub(super) fn upstream(entry: &Entry, around: &Surroundings<'_>, report: &mut Re
         fields.optional("on_disconnect").and_then(|node| node.choice(&disconnects, report)),
     );
     set(&mut upstream.timeout, fields.optional("timeout").and_then(|node| node.duration(report)));
-    new_tools(&mut fields, report);
+    let answers = [("ask", NewTools::Ask), ("deny", NewTools::Deny), ("accept", NewTools::Accept)];
+    set(&mut upstream.new_tools, fields.optional("new_tools").and_then(|node| node.choice(&answers, report)));
     fields.later("dialect", report);
     if matches!(transport, Some(Transport::Workspace)) && upstream.cwd != upstream.root {
         report.error(fields.at, "the workspace starts at its root").help("leave `cwd` out");
@@ -225,15 +226,4 @@ fn path_map(node: &Node, around: &Surroundings<'_>, report: &mut Report) -> Vec<
     // The longest first: it is the closest.
     map.sort_by_key(|(theirs, _)| std::cmp::Reverse(theirs.len()));
     map
-}
-
-fn new_tools(fields: &mut Fields<'_>, report: &mut Report) {
-    let choices = [("accept", true), ("ask", false), ("deny", false)];
-    if let Some(node) = fields.optional("new_tools")
-        && node.choice(&choices, report) == Some(false)
-    {
-        report
-            .error(node.at, "holding back new tools is not built yet")
-            .help("write `new_tools: accept`, or leave it out: tools are judged by their names and arguments");
-    }
 }

@@ -6,6 +6,7 @@ mod holds;
 mod judging;
 mod laws;
 mod loading;
+mod outlook;
 mod reach;
 mod shell;
 mod suite;

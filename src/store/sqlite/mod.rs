@@ -4,6 +4,7 @@ mod held;
 mod job;
 mod schema;
 mod small;
+mod tools;
 mod writer;
 
 use std::fs;
@@ -117,6 +118,11 @@ impl Database {
 
     pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
         self.news.all()
+    }
+
+    /// The revision of the tools, which moves when any process changes one (within 200 ms for another process).
+    pub(super) fn tools(&self) -> watch::Receiver<i64> {
+        self.news.tools()
     }
 
     async fn ask<T: Send + 'static>(

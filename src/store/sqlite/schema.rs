@@ -56,6 +56,26 @@ CREATE TABLE sessions (key TEXT PRIMARY KEY, used_at INTEGER NOT NULL, body TEXT
 CREATE TABLE small (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires INTEGER) WITHOUT ROWID;
 ";
 
+/// Tables that databases of this version may lack. `offered` and `accepted` are digests; `rev` counts changes over all
+/// rows.
+const LATER_TABLES: &str = "
+CREATE TABLE IF NOT EXISTS tools (
+    upstream TEXT NOT NULL,
+    name TEXT NOT NULL,
+    rev INTEGER NOT NULL,
+    offered TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    first_seen INTEGER NOT NULL,
+    last_offered INTEGER NOT NULL,
+    accepted TEXT,
+    accepted_definition TEXT,
+    accepted_by TEXT,
+    accepted_at INTEGER,
+    PRIMARY KEY (upstream, name)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX IF NOT EXISTS tools_rev ON tools (rev);
+";
+
 /// Opens the database in a state folder, and makes it if it is not there.
 ///
 /// `synchronous` is FULL: a claim that a power cut could undo would be a call that runs twice.
@@ -87,6 +107,7 @@ pub(super) fn open(state_dir: &Path, busy: Duration) -> Result<Connection, Store
             )));
         }
     }
+    conn.execute_batch(LATER_TABLES)?;
     Ok(conn)
 }
 

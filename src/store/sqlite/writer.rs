@@ -241,6 +241,7 @@ impl Writer {
             }
             (self.seen, self.others) = (rev, others);
         }
+        self.news.tools_at(self.tables().tools_rev()?);
         for id in refresh {
             match self.tables().get(&id) {
                 Ok(held) => self.news.refresh(&id, held),

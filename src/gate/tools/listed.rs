@@ -1,0 +1,88 @@
+//! `tools/list` as a client may see it: without what is denied it whatever it sends, every other byte as it came.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::{Gate, Session};
+use super::Definition;
+use super::offered::{Page, name};
+use crate::message::{Message, Span, compose};
+use crate::policy::{Policy, Prospect, outlook};
+use crate::record::ToolVerdict;
+
+impl Session {
+    /// What to change in the answer to the client's `tools/list`.
+    pub(in crate::gate) fn list_edits(&self, answer: &Message) -> Vec<(Span, String)> {
+        let mut edits = Vec::new();
+        if let Some((span, raw)) = answer.at(&["result", "cacheScope"])
+            && raw != "\"private\""
+        {
+            // What is left out is left out for this agent (MCP 2026-07-28, caching).
+            edits.push((span, "\"private\"".to_owned()));
+        }
+        let Some(result) = answer.result() else { return edits };
+        let Ok(page) = serde_json::from_str::<Page<'_>>(result) else { return edits };
+        let hidden = self.hidden(&self.gate.policy().policy);
+        let is_hidden = |raw: &&serde_json::value::RawValue| {
+            let tool = serde_json::from_str::<Value>(raw.get()).unwrap_or_default();
+            name(&tool).is_some_and(|name| hidden.contains(name))
+        };
+        let kept: Vec<&str> = page.tools.iter().filter(|raw| !is_hidden(raw)).map(|raw| raw.get()).collect();
+        if kept.len() < page.tools.len()
+            && let Some((span, _)) = answer.at(&["result", "tools"])
+        {
+            edits.push((span, format!("[{}]", kept.join(","))));
+        }
+        self.tools.listed_without(hidden);
+        edits
+    }
+
+    /// The tools of which every call is refused to this session's agent.
+    fn hidden(&self, policy: &Policy) -> BTreeSet<String> {
+        let known = self.tools.all();
+        let denied = known.iter().filter(|(name, definition)| self.denies(policy, name, definition));
+        denied.map(|(name, _)| name.clone()).collect()
+    }
+
+    fn denies(&self, policy: &Policy, name: &str, definition: &Definition) -> bool {
+        let agent = &self.agent.config;
+        let prospect = Prospect {
+            group: &agent.group,
+            agent: Some(&agent.name),
+            source: Some(agent.source),
+            depth: Some(agent.depth),
+            at: self.gate.clock.now(),
+            upstream: self.executor.id(),
+            tool: name,
+            entry: &definition.entry,
+            takes_text: definition.takes_text,
+        };
+        self.executor.pins.refuses(name, &definition.digest) || outlook(policy, &prospect) == ToolVerdict::Deny
+    }
+
+    /// Tells the client that its list changed, where its last one would be another now.
+    fn list_may_have_changed(&self, policy: &Policy) {
+        if self.tools.would_list_without(self.hidden(policy)) {
+            self.list_changed();
+        }
+    }
+}
+
+/// Tells every session whose visible tools are others than in its last list.
+pub fn announce(gate: &Gate) {
+    let policy = gate.policy().policy;
+    let legacy = gate.sessions.iter().map(|session| session.value().clone());
+    let stateless = gate.stateless.iter().map(|session| session.value().clone());
+    // Collected first: telling takes locks of its own.
+    for session in legacy.chain(stateless).collect::<Vec<_>>() {
+        session.list_may_have_changed(&policy);
+    }
+}
+
+/// The notification, for a `subscriptions/listen` of that raw id where the protocol has those.
+pub fn list_changed(subscription: Option<&str>) -> bytes::Bytes {
+    let id = subscription.and_then(|raw| serde_json::from_str::<Value>(raw).ok());
+    let params = id.map(|id| serde_json::json!({ "_meta": { "io.modelcontextprotocol/subscriptionId": id } }));
+    compose::notification("notifications/tools/list_changed", params.as_ref())
+}
