@@ -12,14 +12,14 @@ pub(super) const DESKTOP_COMMANDER: Server = Server {
         tool("read_file", &[("/path", READ), ("/sheet", TEXT), ("/range", TEXT), ("/origin", TEXT)]),
         tool("read_multiple_files", &[("/paths/*", READ)]),
         tool("write_file", &[("/path", WRITE), ("/content", TEXT), ("/mode", TEXT), ("/origin", TEXT)]),
+        // Changes to a PDF start from `path`. Markdown is rendered in a browser, which loads the files that it names.
         tool(
             "write_pdf",
             &[
+                ("/path", READ),
                 ("/path", WRITE),
                 ("/outputPath", WRITE),
-                ("/content", TEXT),
-                ("/content/*/type", TEXT),
-                ("/content/*/markdown", TEXT),
+                ("/content", CODE),
                 ("/content/*/sourcePdfPath", READ),
             ],
         ),
@@ -44,16 +44,18 @@ pub(super) const DESKTOP_COMMANDER: Server = Server {
         tool(
             "edit_block",
             &[
+                ("/file_path", READ),
                 ("/file_path", WRITE),
                 ("/old_string", TEXT),
                 ("/new_string", TEXT),
                 ("/range", TEXT),
                 ("/content", TEXT),
+                ("/content/*/*", TEXT),
                 ("/origin", TEXT),
             ],
         ),
-        // `shell` is left unmarked: it names a program.
-        tool("start_process", &[("/command", COMMAND), ("/origin", TEXT)]).category("shell"),
+        // `shell` is whatever program is to read the command.
+        tool("start_process", &[("/command", COMMAND), ("/shell", CODE), ("/origin", TEXT)]).category("shell"),
         // Typed into a shell or an interpreter that was left in a state nobody knows.
         tool("interact_with_process", &[("/input", CODE)]).category("shell"),
         tool("read_process_output", &[]).category("shell"),

@@ -12,7 +12,8 @@ pub(super) const FILESYSTEM: Server = Server {
         tool("read_media_file", &[("/path", READ)]),
         tool("read_multiple_files", &[("/paths/*", READ)]),
         tool("write_file", &[("/path", WRITE), ("/content", TEXT)]),
-        tool("edit_file", &[("/path", WRITE), ("/edits/*/oldText", TEXT), ("/edits/*/newText", TEXT)]),
+        // Answers with the difference, also where `dryRun` has nothing written.
+        tool("edit_file", &[("/path", READ), ("/path", WRITE), ("/edits/*/oldText", TEXT), ("/edits/*/newText", TEXT)]),
         tool("create_directory", &[("/path", WRITE)]),
         tool("list_directory", &[("/path", READ)]),
         tool("list_directory_with_sizes", &[("/path", READ), ("/sortBy", TEXT)]),
@@ -56,7 +57,8 @@ pub(super) const WORKSPACE: Server = Server {
         tool("list_files", &[("/path", READ.recursive().missing("."))]).recursive_if("/recursive"),
         tool("read_file", &[("/path", READ)]),
         tool("write_file", &[("/path", WRITE), ("/content", TEXT)]),
-        tool("edit_file", &[("/path", WRITE), ("/old_text", TEXT), ("/new_text", TEXT)]),
+        // Tells whether a text is there.
+        tool("edit_file", &[("/path", READ), ("/path", WRITE), ("/old_text", TEXT), ("/new_text", TEXT)]),
         tool("search_file", &[("/path", READ.recursive().missing(".")), ("/pattern", GLOB)]),
         tool("grep_files", &[("/path", READ.recursive().missing(".")), ("/pattern", TEXT)]),
         tool("execute_cmd", &[("/command", COMMAND), ("/cwd", CWD)]).category("shell"),

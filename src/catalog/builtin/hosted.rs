@@ -1,6 +1,6 @@
 //! Servers that keep nothing in this machine's files: web, code hosting, databases, memory and demonstrations.
 
-use super::{READ, Server, TEXT, URL, WRITE, tool};
+use super::{READ, Server, TEXT, URL, USED, WRITE, tool};
 
 /// `mcp-server-fetch`.
 pub(super) const FETCH: Server =
@@ -38,7 +38,7 @@ pub(super) const GITHUB: Server = Server {
         tool(
             "create_pull_request_review",
             &[
-                ("/comments/*/path", READ),
+                ("/comments/*/path", USED),
                 ("/comments/*/body", TEXT),
                 ("/owner", TEXT),
                 ("/repo", TEXT),
@@ -191,7 +191,16 @@ pub(super) const TIME: Server = Server {
 pub(super) const SEQUENTIAL_THINKING: Server = Server {
     name: "sequential-thinking",
     category: "other",
-    tools: &[tool("sequentialthinking", &[("/thought", TEXT), ("/nextThoughtNeeded", TEXT), ("/branchId", TEXT)])],
+    tools: &[tool(
+        "sequentialthinking",
+        &[
+            ("/thought", TEXT),
+            ("/nextThoughtNeeded", TEXT),
+            ("/isRevision", TEXT),
+            ("/needsMoreThoughts", TEXT),
+            ("/branchId", TEXT),
+        ],
+    )],
 };
 
 /// `@modelcontextprotocol/server-everything`.

@@ -1,10 +1,10 @@
-//! `mcp-server-kubernetes`: files that `kubectl` and `helm` read here, commands that run in a pod or here. Names of
-//! resources stay unmarked, since they become words of a command line.
+//! `mcp-server-kubernetes`: files here that `kubectl` and `helm` change a cluster by, commands that run in a pod or here.
+//! Names of resources stay unmarked, since they become words of a command line.
 
-use super::{CODE, Line, Mark, READ, Server, TEXT, URL, tool};
+use super::{CODE, Line, Mark, Server, TEXT, URL, USED, tool};
 
 /// A file or a folder of them; left out, the manifest is in the call.
-const FILES: Mark = READ.recursive().missing("");
+const FILES: Mark = USED.recursive().missing("");
 
 pub(super) const KUBERNETES: Server = Server {
     name: "kubernetes",
@@ -29,14 +29,14 @@ pub(super) const KUBERNETES: Server = Server {
         ),
         plain("kubectl_logs"),
         plain("kubectl_scale"),
-        tool("kubectl_patch", &[("/patchFile", READ)]),
+        tool("kubectl_patch", &[("/patchFile", USED)]),
         plain("kubectl_rollout"),
         plain("kubectl_context").category("config"),
         plain("kubectl_reconnect"),
         plain("explain_resource").category("introspection"),
         // A chart is a name, a folder or a URL.
-        tool("install_helm_chart", &[("/chart", READ.recursive()), ("/repo", URL), ("/valuesFile", READ)]),
-        tool("upgrade_helm_chart", &[("/chart", READ.recursive()), ("/repo", URL), ("/valuesFile", READ)]),
+        tool("install_helm_chart", &[("/chart", USED.recursive()), ("/repo", URL), ("/valuesFile", USED)]),
+        tool("upgrade_helm_chart", &[("/chart", USED.recursive()), ("/repo", URL), ("/valuesFile", USED)]),
         plain("uninstall_helm_chart"),
         plain("node_management"),
         plain("port_forward"),

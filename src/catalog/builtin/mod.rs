@@ -92,6 +92,9 @@ const READ: Mark = path(Some(Access::Read));
 const WRITE: Mark = path(Some(Access::Write));
 /// Judged with all that is below, and with the last component kept and followed, as every delete.
 const DELETE: Mark = path(Some(Access::Delete));
+/// Of a tool that does more than read or write it (applies it, uploads it, runs it): no allow for a class covers that,
+/// only one that names the tool.
+const USED: Mark = path(None);
 const GLOB: Mark = Mark::Glob;
 const COMMAND: Mark = Mark::Command;
 const CODE: Mark = Mark::Code;

@@ -1,6 +1,6 @@
-//! `@playwright/mcp`: a browser that can save to and read from this machine's files.
+//! `@playwright/mcp`: a browser that can save to and read from this machine's files, which is never all that a call does.
 
-use super::{CODE, READ, Server, TEXT, URL, WRITE, tool};
+use super::{CODE, Server, TEXT, URL, USED, tool};
 
 pub(super) const PLAYWRIGHT: Server = Server {
     name: "playwright",
@@ -8,14 +8,14 @@ pub(super) const PLAYWRIGHT: Server = Server {
     tools: &[
         tool("browser_close", &[]),
         tool("browser_resize", &[]),
-        tool("browser_console_messages", &[("/filename", WRITE), ("/level", TEXT)]),
+        tool("browser_console_messages", &[("/filename", USED), ("/level", TEXT)]),
         tool("browser_handle_dialog", &[("/promptText", TEXT)]),
         tool("browser_emulate_media", &[]),
         // Runs in the page, not on this machine.
-        tool("browser_evaluate", &[("/filename", WRITE), ("/element", TEXT), ("/target", TEXT), ("/function", TEXT)]),
-        tool("browser_file_upload", &[("/paths/*", READ)]),
-        tool("browser_drop", &[("/paths/*", READ), ("/element", TEXT), ("/target", TEXT), ("/data/*", TEXT)]),
-        tool("browser_find", &[("/filename", WRITE), ("/text", TEXT), ("/regex", TEXT)]),
+        tool("browser_evaluate", &[("/filename", USED), ("/element", TEXT), ("/target", TEXT), ("/function", TEXT)]),
+        tool("browser_file_upload", &[("/paths/*", USED)]),
+        tool("browser_drop", &[("/paths/*", USED), ("/element", TEXT), ("/target", TEXT), ("/data/*", TEXT)]),
+        tool("browser_find", &[("/filename", USED), ("/text", TEXT), ("/regex", TEXT)]),
         tool(
             "browser_fill_form",
             &[
@@ -30,15 +30,12 @@ pub(super) const PLAYWRIGHT: Server = Server {
         tool("browser_type", &[("/element", TEXT), ("/target", TEXT), ("/text", TEXT)]),
         tool("browser_navigate", &[("/url", URL)]),
         tool("browser_navigate_back", &[]),
-        tool("browser_network_requests", &[("/filename", WRITE), ("/filter", TEXT)]),
-        tool("browser_network_request", &[("/filename", WRITE), ("/part", TEXT)]),
+        tool("browser_network_requests", &[("/filename", USED), ("/filter", TEXT)]),
+        tool("browser_network_request", &[("/filename", USED), ("/part", TEXT)]),
         // Runs in the server's own process.
-        tool("browser_run_code_unsafe", &[("/code", CODE), ("/filename", READ)]).category("shell"),
-        tool(
-            "browser_take_screenshot",
-            &[("/filename", WRITE), ("/element", TEXT), ("/target", TEXT), ("/type", TEXT)],
-        ),
-        tool("browser_snapshot", &[("/filename", WRITE), ("/target", TEXT)]),
+        tool("browser_run_code_unsafe", &[("/code", CODE), ("/filename", USED), ("/filename", CODE)]).category("shell"),
+        tool("browser_take_screenshot", &[("/filename", USED), ("/element", TEXT), ("/target", TEXT), ("/type", TEXT)]),
+        tool("browser_snapshot", &[("/filename", USED), ("/target", TEXT)]),
         tool("browser_click", &[("/element", TEXT), ("/target", TEXT), ("/modifiers/*", TEXT)]),
         tool(
             "browser_drag",
