@@ -181,10 +181,11 @@ fn a_path_that_is_no_string_is_malformed() {
 fn an_argument_that_may_be_text_or_a_list_is_neither_refused_nor_missed() {
     let tree = Tree::usual();
     let tool = builtin("desktop-commander", "write_pdf");
-    assert_eq!(facets(&take(&tool, &tree, r##"{"path":"docs/x.pdf","content":"# Title"}"##)), ["write docs/x.pdf"]);
+    let whole = take(&tool, &tree, r##"{"path":"docs/x.pdf","content":"# Title"}"##);
+    assert_eq!(facets(&whole), ["read docs/x.pdf", "write docs/x.pdf", "command # Title"]);
     let merged =
         take(&tool, &tree, r#"{"path":"docs/x.pdf","content":[{"type":"insert","sourcePdfPath":"secrets/s.pdf"}]}"#);
-    assert_eq!(facets(&merged), ["write docs/x.pdf", "read secrets/s.pdf"]);
+    assert!(facets(&merged).contains(&"read secrets/s.pdf".to_owned()), "{:?}", facets(&merged));
 }
 
 #[test]
