@@ -19,7 +19,7 @@ const RG: &str = "-i|--ignore-case -s|--case-sensitive -S|--smart-case -v|--inve
     --no-ignore-vcs --vimgrep --json --stats --trim -p|--pretty --no-messages --passthru --one-file-system --crlf \
     -e|--regexp=^ -f|--file=<^ -m|--max-count= -A|--after-context= -B|--before-context= -C|--context= -d|--max-depth= \
     -g|--glob= --iglob= -t|--type= -T|--type-not= -r|--replace= --sort= --sortr= -M|--max-columns= -j|--threads= \
-    --max-filesize= -E|--encoding= --color= --colors= --context-separator= --engine= --ignore-file=< --files^ \
+    --max-filesize= --pre=! --pre-glob= -E|--encoding= --color= --colors= --context-separator= --engine= --ignore-file=< --files^ \
     --type-list^ -L|--follow* --no-config --help -h --version -V";
 
 /// `name …`, operands, options.
