@@ -7,6 +7,7 @@ mod judging;
 mod laws;
 mod loading;
 mod outlook;
+mod packs;
 mod reach;
 mod shell;
 mod suite;
