@@ -6,6 +6,7 @@ mod harness;
 mod bad_input;
 mod cli;
 mod demo;
+mod docs;
 mod hold;
 mod inbox;
 mod kill;
