@@ -37,6 +37,8 @@ pub trait Upstream: Send + Sync + 'static {
 
 /// What a link is opened for.
 pub struct Opening {
+    /// The agent whose conversation it is: what an executor has few of is shared out among agents.
+    pub agent: String,
     /// Which protocol will be spoken on it.
     pub era: Era,
     /// The upstream's own session id to resume (Streamable HTTP, legacy), after a restart of the gateway.

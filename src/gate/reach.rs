@@ -61,7 +61,13 @@ impl Session {
 
     async fn open(self: &Arc<Self>, resume: Option<String>) -> Result<Arc<Route>, UpstreamError> {
         let (inbound, events) = mpsc::channel(CHANNEL);
-        let opening = Opening { era: self.era, resume, version: self.version().map(str::to_owned), inbound };
+        let opening = Opening {
+            agent: self.agent.config.name.clone(),
+            era: self.era,
+            resume,
+            version: self.version().map(str::to_owned),
+            inbound,
+        };
         let opened = self.executor.upstream.open(opening).await;
         self.gate.metrics.upstream_up(self.executor.id(), opened.is_ok());
         Ok(Route::start(opened?, events, Arc::downgrade(self)))

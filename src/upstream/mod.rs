@@ -37,7 +37,7 @@ const LOG: &str = "portcullis::upstream";
 /// The largest message that is read from an executor, in bytes.
 const MAX_MESSAGE: usize = 64 << 20;
 
-/// How many children, or runs of the workspace, one upstream may have at a time.
+/// How many children, or runs of the workspace, one upstream may have at a time; agents share them ([`slots`]).
 const MAX_AT_ONCE: usize = 64;
 
 /// Something broke before the request could have had an effect.

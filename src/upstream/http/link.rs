@@ -68,7 +68,7 @@ impl Shared {
 
 impl HttpLink {
     pub fn open(endpoint: Arc<Endpoint>, opening: Opening) -> Self {
-        let Opening { era, resume, version, inbound } = opening;
+        let Opening { era, resume, version, inbound, .. } = opening;
         let resumed = resume.is_some();
         let conversation = Mutex::new(Conversation { session: resume, version });
         let shared = Shared { endpoint, era, inbound, conversation, open: Mutex::default() };

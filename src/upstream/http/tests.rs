@@ -26,7 +26,7 @@ impl Peer {
         let upstream = HttpUpstream::new("far", url, &headers);
         let (inbound, received) = mpsc::channel(8);
         let version = resume.map(|_| "2025-06-18".to_owned());
-        let opening = Opening { era, resume: resume.map(str::to_owned), version, inbound };
+        let opening = Opening { agent: "a".to_owned(), era, resume: resume.map(str::to_owned), version, inbound };
         Self { link: upstream.open(opening).await.unwrap(), received }
     }
 
@@ -275,7 +275,7 @@ async fn what_cannot_work_is_told_when_opened() {
     ] {
         let upstream = HttpUpstream::new("far", url, &headers);
         let (inbound, _received) = mpsc::channel(1);
-        let opening = Opening { era: Era::Legacy, resume: None, version: None, inbound };
+        let opening = Opening { agent: "a".to_owned(), era: Era::Legacy, resume: None, version: None, inbound };
         let error = upstream.open(opening).await.err().unwrap();
         assert!(error.what.contains(want) && !error.what.contains("hidden") && !error.what.contains("pass"), "{error}");
         assert!(!upstream.is_up());

@@ -75,9 +75,10 @@ impl Upstream for StdioUpstream {
     fn open(&self, opening: Opening) -> BoxFuture<'_, Result<Arc<dyn Link>, UpstreamError>> {
         Box::pin(async move {
             let id = &self.program.id;
-            let slot = self.slots.take().ok_or_else(|| {
+            let slot = self.slots.take(&opening.agent).ok_or_else(|| {
                 let what = format!(
-                    "upstream `{id}` cannot have another child (at most {MAX_AT_ONCE}); end sessions that are not used"
+                    "upstream `{id}` cannot have another child for this agent (at most {MAX_AT_ONCE} in all, and none \
+                     takes what others need); end sessions that are not used"
                 );
                 not_run(Fault::Unreachable, what)
             })?;

@@ -18,7 +18,7 @@ fn upstream(flags: &[&str]) -> StdioUpstream {
 
 async fn open(upstream: &StdioUpstream) -> (Arc<dyn Link>, mpsc::Receiver<Inbound>) {
     let (inbound, received) = mpsc::channel(8);
-    let opening = Opening { era: Era::Legacy, resume: None, version: None, inbound };
+    let opening = Opening { agent: "a".to_owned(), era: Era::Legacy, resume: None, version: None, inbound };
     (upstream.open(opening).await.unwrap(), received)
 }
 
@@ -161,7 +161,7 @@ async fn many_quick_deaths_are_told_and_not_waited_for() {
         lock(&upstream.program.backoff).died(Duration::ZERO, Instant::now());
     }
     let (inbound, _received) = mpsc::channel(1);
-    let opening = Opening { era: Era::Legacy, resume: None, version: None, inbound };
+    let opening = Opening { agent: "a".to_owned(), era: Era::Legacy, resume: None, version: None, inbound };
     let error = upstream.open(opening).await.err().unwrap();
     assert_eq!(error.fault, Fault::Unreachable);
     assert!(error.what.contains("ended 5 times soon after its start"), "{error}");
@@ -207,7 +207,7 @@ async fn shutdown_ends_the_stubborn_too() {
     upstream.shutdown().await;
     gone(&grandchild).await;
     let (inbound, _received) = mpsc::channel(1);
-    let opening = Opening { era: Era::Legacy, resume: None, version: None, inbound };
+    let opening = Opening { agent: "a".to_owned(), era: Era::Legacy, resume: None, version: None, inbound };
     assert!(upstream.open(opening).await.is_err(), "no new child after that");
 }
 
@@ -231,7 +231,7 @@ async fn what_cannot_be_started_is_named() {
     ] {
         let upstream = StdioUpstream::new("files", &command, Path::new(cwd));
         let (inbound, _received) = mpsc::channel(1);
-        let opening = Opening { era: Era::Modern, resume: None, version: None, inbound };
+        let opening = Opening { agent: "a".to_owned(), era: Era::Modern, resume: None, version: None, inbound };
         let error = upstream.open(opening).await.err().unwrap();
         assert_eq!((error.fault, error.may_have_run), (Fault::Unreachable, false));
         assert!(error.what.contains(want), "{error}");

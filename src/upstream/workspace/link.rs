@@ -12,10 +12,10 @@ use super::driver::drive;
 use super::protocol::{self, Answer};
 use super::root::Root;
 use super::tool::{Output, ToolExecution};
-use crate::gate::{Era, Inbound, Link, Outgoing, Permit, UpstreamError};
+use crate::gate::{Era, Inbound, Link, Opening, Outgoing, Permit, UpstreamError};
 use crate::message::Message;
 use crate::upstream::slots::Slots;
-use crate::upstream::{LOG, MAX_AT_ONCE, lock};
+use crate::upstream::{LOG, lock};
 
 /// One conversation.
 pub(super) struct WorkspaceLink {
@@ -24,6 +24,7 @@ pub(super) struct WorkspaceLink {
 
 struct Shared {
     root: Arc<Root>,
+    agent: String,
     era: Era,
     slots: Arc<Slots>,
     inbound: mpsc::Sender<Inbound>,
@@ -38,8 +39,9 @@ struct Open {
 }
 
 impl WorkspaceLink {
-    pub fn new(root: Root, era: Era, slots: Arc<Slots>, inbound: mpsc::Sender<Inbound>) -> Self {
-        let shared = Shared { root: Arc::new(root), era, slots, inbound, open: Mutex::default() };
+    pub fn new(root: Root, slots: Arc<Slots>, opening: Opening) -> Self {
+        let Opening { agent, era, inbound, .. } = opening;
+        let shared = Shared { root: Arc::new(root), agent, era, slots, inbound, open: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 }
@@ -112,8 +114,10 @@ impl Shared {
         start: impl FnOnce() -> Arc<dyn ToolExecution>,
         stopped: oneshot::Receiver<()>,
     ) -> Option<Bytes> {
-        let Some(mut slot) = self.slots.take() else {
-            let text = format!("the workspace runs {MAX_AT_ONCE} calls already; try again when some have ended");
+        let Some(mut slot) = self.slots.take(&self.agent) else {
+            let text = "the workspace runs as many calls of this agent as leave room for others; try again when some \
+                        have ended";
+            let text = text.to_owned();
             return Some(protocol::result(self.era, id, &Output { text, failed: true }));
         };
         let execution = start();

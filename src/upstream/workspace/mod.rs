@@ -61,7 +61,7 @@ impl Upstream for Workspace {
                 let what = format!("workspace `{id}` cannot open its folder {root} ({error}); create it or set `root`");
                 not_run(Fault::Unreachable, what)
             })?;
-            let link = WorkspaceLink::new(root, opening.era, Arc::clone(&self.slots), opening.inbound);
+            let link = WorkspaceLink::new(root, Arc::clone(&self.slots), opening);
             Ok(Arc::new(link) as Arc<dyn Link>)
         })
     }

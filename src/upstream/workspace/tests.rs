@@ -41,7 +41,8 @@ impl Peer {
         symlink("../secrets/key.pem", at("other/key")).unwrap();
         let workspace = Workspace::new("workspace", folder.path());
         let (inbound, received) = mpsc::channel(8);
-        let link = workspace.open(Opening { era, resume: None, version: None, inbound }).await.unwrap();
+        let link =
+            workspace.open(Opening { agent: "a".to_owned(), era, resume: None, version: None, inbound }).await.unwrap();
         Self { folder, workspace, link, received, last: 0 }
     }
 
@@ -346,7 +347,7 @@ async fn gone(pid: &str) {
 async fn a_missing_folder_is_told() {
     let workspace = Workspace::new("workspace", Path::new("/no/such/folder"));
     let (inbound, _received) = mpsc::channel(1);
-    let opening = Opening { era: Era::Legacy, resume: None, version: None, inbound };
+    let opening = Opening { agent: "a".to_owned(), era: Era::Legacy, resume: None, version: None, inbound };
     let error = workspace.open(opening).await.err().unwrap();
     assert!(error.what.contains("create it or set `root`") && !workspace.is_up());
 }
