@@ -295,11 +295,11 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
         return client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
     }
     let stop = gate.stoppable(&call.record.id);
+    let permit = Permit::judged(&call.session.executor, &judged.touched);
     let edits = canonical_paths(&call.session.executor, &call.message, &judged.touched);
     let headers = headers::remade(&call, &edits);
     let within = call.session.executor.config.timeout;
-    let ended =
-        forward(&call.session, Permit::mint(), &call.message, edits, headers, &client, within, stop.asked()).await;
+    let ended = forward(&call.session, permit, &call.message, edits, headers, &client, within, stop.asked()).await;
     settle(&mut call.record, &ended);
     gate.ended(&mut call.record);
     client.answer(answer(&call, &ended, &client.id)).await;

@@ -96,6 +96,7 @@ pub async fn forward(
     stopped: impl Future<Output = String>,
 ) -> Ended {
     let (interim, mut before) = interim_channel();
+    let another = permit.again();
     let route = match session.route().await {
         Ok(route) => route,
         Err(error) => return Ended::Broke(error),
@@ -144,7 +145,7 @@ pub async fn forward(
                         Err(error) => return Ended::Broke(error),
                     };
                     let sent = reopened
-                        .request(Permit::mint(), message, edits.clone(), headers.clone(), Some(interim.clone()))
+                        .request(another.again(), message, edits.clone(), headers.clone(), Some(interim.clone()))
                         .await;
                     (route, flight) = match sent {
                         Ok(flight) => (reopened, flight),

@@ -28,8 +28,11 @@ pub enum Released {
 pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Released {
     let gate = Arc::clone(&call.session.gate);
     let id = held.call().id.clone();
-    let edits = match still_the_same(&gate, call, held).await {
-        Ok(judged) => canonical_paths(&call.session.executor, &call.message, &judged.touched),
+    let executor = Arc::clone(&call.session.executor);
+    let (edits, permit) = match still_the_same(&gate, call, held).await {
+        Ok(judged) => {
+            (canonical_paths(&executor, &call.message, &judged.touched), Permit::judged(&executor, &judged.touched))
+        }
         Err(event) => {
             let asks_again = matches!(*event, Event::Rejudged { .. });
             let applied = gate.apply(&id, *event).await;
@@ -58,10 +61,10 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
                     }
                 }
             };
-            let within = call.session.executor.config.timeout;
+            let within = executor.config.timeout;
             let (message, headers) = (Arc::clone(&call.message), headers::remade(call, &edits));
             let session = Arc::clone(&call.session);
-            let run = forward(&session, Permit::mint(), &message, edits, headers, client, within, stopped);
+            let run = forward(&session, permit, &message, edits, headers, client, within, stopped);
             tokio::select! {
                 ended = run => ended,
                 never = let_go(&gate, &id, &session, client, &detached) => match never {},

@@ -40,7 +40,7 @@ impl Peer {
     }
 
     async fn send(&self, message: Outgoing) -> Result<(), UpstreamError> {
-        self.link.send(Permit::for_test(), message).await
+        self.link.send(Permit::for_test(true), message).await
     }
 
     async fn next(&mut self) -> Inbound {

@@ -35,7 +35,7 @@ fn request(id: u64, method: &str, params: Value) -> Outgoing {
 }
 
 async fn send(link: &Arc<dyn Link>, id: u64, method: &str, params: Value) {
-    link.send(Permit::for_test(), request(id, method, params)).await.unwrap();
+    link.send(Permit::for_test(true), request(id, method, params)).await.unwrap();
 }
 
 async fn next(received: &mut mpsc::Receiver<Inbound>) -> Inbound {
@@ -143,7 +143,7 @@ async fn the_dead_are_heard_out_and_told() {
     }
     assert!(!upstream.is_up());
     gone(&grandchild).await;
-    let error = link.send(Permit::for_test(), request(4, "echo", json!({}))).await.unwrap_err();
+    let error = link.send(Permit::for_test(true), request(4, "echo", json!({}))).await.unwrap_err();
     assert!(!error.may_have_run);
 
     let again = Instant::now();
@@ -191,7 +191,7 @@ async fn a_child_that_does_not_read_blocks_nobody_for_good() {
     let (link, _received) = open(&upstream).await;
     send(&link, 1, "deaf", json!({})).await;
     let big = request(2, "echo", json!("x".repeat(1 << 20)));
-    let sending = link.send(Permit::for_test(), big);
+    let sending = link.send(Permit::for_test(true), big);
     tokio::time::timeout(Duration::from_millis(100), sending).await.unwrap_err();
     let started = Instant::now();
     link.close().await;

@@ -23,7 +23,7 @@ pub(super) struct WorkspaceLink {
 }
 
 struct Shared {
-    root: Arc<Root>,
+    root: Root,
     agent: String,
     era: Era,
     slots: Arc<Slots>,
@@ -41,19 +41,20 @@ struct Open {
 impl WorkspaceLink {
     pub fn new(root: Root, slots: Arc<Slots>, opening: Opening) -> Self {
         let Opening { agent, era, inbound, .. } = opening;
-        let shared = Shared { root: Arc::new(root), agent, era, slots, inbound, open: Mutex::default() };
+        let shared = Shared { root, agent, era, slots, inbound, open: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 }
 
 impl Link for WorkspaceLink {
-    fn send(&self, _permit: Permit, message: Outgoing) -> BoxFuture<'_, Result<(), UpstreamError>> {
+    fn send(&self, permit: Permit, message: Outgoing) -> BoxFuture<'_, Result<(), UpstreamError>> {
         if let Some(id) = message.id {
             let shared = Arc::clone(&self.shared);
+            let root = Arc::new(shared.root.for_call(permit.other_names()));
             let (stop, stopped) = oneshot::channel();
             // Locked until the request is on the list, so that its end finds it there.
             let mut open = lock(&self.shared.open);
-            let task = tokio::spawn(async move { shared.answer(id, message, stopped).await });
+            let task = tokio::spawn(async move { shared.answer(id, message, &root, stopped).await });
             open.insert(id, Open { _stop: stop, task });
         }
         // A notification or an answer says nothing that the workspace waits for.
@@ -88,11 +89,11 @@ impl Drop for WorkspaceLink {
 }
 
 impl Shared {
-    async fn answer(&self, id: u64, message: Outgoing, stopped: oneshot::Receiver<()>) {
+    async fn answer(&self, id: u64, message: Outgoing, root: &Arc<Root>, stopped: oneshot::Receiver<()>) {
         let answer = match protocol::answer(self.era, id, &message) {
             Answer::Now(answer) => Some(answer),
             Answer::Run(tool, arguments) => {
-                let run = || tool.start(&self.root, arguments);
+                let run = || tool.start(root, arguments);
                 self.run(id, run, stopped).await
             }
         };

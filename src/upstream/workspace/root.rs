@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, mkdirat, openat};
 use rustix::io::Errno;
@@ -20,11 +21,13 @@ pub(super) const FOLDER: OFlags =
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// The folder of a workspace.
+/// The folder of a workspace, as one call sees it.
 #[derive(Debug)]
 pub(super) struct Root {
-    dir: OwnedFd,
-    path: PathBuf,
+    dir: Arc<OwnedFd>,
+    path: Arc<Path>,
+    /// Whether a file that the call names may have other names (hard links).
+    pub other_names: bool,
 }
 
 /// A path below the root, checked as a text: no `..`, nothing guarded.
@@ -44,7 +47,12 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let dir = rustix::fs::open(&path, FOLDER, Mode::empty())?;
-        Ok(Self { dir, path })
+        Ok(Self { dir: Arc::new(dir), path: path.into(), other_names: false })
+    }
+
+    /// The same folder for a call that was judged with or without regard to other names.
+    pub fn for_call(&self, other_names: bool) -> Self {
+        Self { dir: Arc::clone(&self.dir), path: Arc::clone(&self.path), other_names }
     }
 
     /// Reads a path: absolute and below the canonical root, or relative to it.
@@ -54,7 +62,7 @@ impl Root {
     pub fn place(&self, text: &str) -> Result<Place, String> {
         let path = Path::new(text);
         let below = if path.is_absolute() {
-            path.strip_prefix(&self.path)
+            path.strip_prefix(&*self.path)
                 .map_err(|_| format!("`{text}` is outside the workspace; name a path below {}", self.path.display()))?
         } else {
             path
@@ -87,7 +95,7 @@ impl Root {
     /// It cannot be opened, is no file, or a link is in the way; for the model.
     pub fn file(&self, place: &Place) -> Result<File, String> {
         let file = self.beneath(&place.components, FILE).map_err(|errno| place.told(errno))?;
-        regular(file).map_err(|errno| place.told(errno))
+        regular(file, self.other_names).map_err(|errno| place.told(errno))
     }
 
     /// Opens the folder in which a path's last component stands, and tells that component. With `create`, folders that
@@ -159,6 +167,9 @@ impl Place {
                 format!("`{path}` is not there: a part of it is a file or a link where a folder is needed")
             }
             Errno::ISDIR => format!("`{path}` is a folder; name a file"),
+            Errno::MLINK => {
+                format!("`{path}` has other names (hard links) since the call was judged; nothing was done, call again")
+            }
             Errno::INVAL => format!("`{path}` is no regular file"),
             Errno::ACCESS | Errno::PERM => format!("the gateway's user may not open `{path}`"),
             errno => format!("`{path}` cannot be opened: {}", io::Error::from(errno)),
@@ -166,9 +177,11 @@ impl Place {
     }
 }
 
-/// A regular file, else `EISDIR` or `EINVAL`.
-pub(super) fn regular(file: OwnedFd) -> Result<File, Errno> {
-    match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+/// A regular file, else `EISDIR` or `EINVAL`; `EMLINK` if it has other names and must not.
+pub(super) fn regular(file: OwnedFd, other_names: bool) -> Result<File, Errno> {
+    let stat = fstat(&file)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if !other_names && stat.st_nlink > 1 => Err(Errno::MLINK),
         FileType::RegularFile => Ok(file.into()),
         FileType::Directory => Err(Errno::ISDIR),
         _ => Err(Errno::INVAL),
@@ -176,8 +189,8 @@ pub(super) fn regular(file: OwnedFd) -> Result<File, Errno> {
 }
 
 /// Opens a file in a folder for reading, without following a link.
-pub(super) fn file_in(folder: impl AsFd, name: impl rustix::path::Arg) -> Result<File, Errno> {
-    regular(openat(folder, name, FILE, Mode::empty())?)
+pub(super) fn file_in(folder: impl AsFd, name: impl rustix::path::Arg, other_names: bool) -> Result<File, Errno> {
+    regular(openat(folder, name, FILE, Mode::empty())?, other_names)
 }
 
 /// Opens component by component; a link on the way, or at the end, is an error.

@@ -18,6 +18,7 @@ struct Peer {
     link: Arc<dyn Link>,
     received: mpsc::Receiver<Inbound>,
     last: u64,
+    other_names: bool,
 }
 
 impl Peer {
@@ -43,7 +44,7 @@ impl Peer {
         let (inbound, received) = mpsc::channel(8);
         let link =
             workspace.open(Opening { agent: "a".to_owned(), era, resume: None, version: None, inbound }).await.unwrap();
-        Self { folder, workspace, link, received, last: 0 }
+        Self { folder, workspace, link, received, last: 0, other_names: true }
     }
 
     async fn send(&mut self, method: &str, params: Value) -> u64 {
@@ -58,7 +59,7 @@ impl Peer {
             param_headers: vec![],
             version: None,
         };
-        self.link.send(Permit::for_test(), message).await.unwrap();
+        self.link.send(Permit::for_test(self.other_names), message).await.unwrap();
         id
     }
 
@@ -220,6 +221,29 @@ async fn writes_and_edits_without_following_links() {
     assert_eq!(peer.read("secrets/key.pem"), "HIDDEN two\n");
     assert_eq!(fs::read_dir(peer.folder.path().join("secrets")).unwrap().count(), 1);
     assert!(fs::read_dir(peer.folder.path().join("docs")).unwrap().all(|e| !is_draft(&e.unwrap())));
+}
+
+/// What was judged had one name; what is there now is the file behind another.
+#[tokio::test]
+async fn a_hard_link_that_was_put_there_since_is_not_opened() {
+    let mut peer = Peer::open(Era::Legacy).await;
+    let at = |name: &str| peer.folder.path().join(name);
+    fs::remove_file(at("docs/a.md")).unwrap();
+    fs::hard_link(at("secrets/key.pem"), at("docs/a.md")).unwrap();
+    peer.other_names = false;
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "docs/a.md"})),
+        ("grep_files", json!({"path": "docs/a.md", "pattern": "two"})),
+        ("edit_file", json!({"path": "docs/a.md", "old_text": "HIDDEN", "new_text": "x"})),
+        ("write_file", json!({"path": "docs/a.md", "content": "x"})),
+    ] {
+        let told = peer.call(tool, arguments).await.unwrap_err();
+        assert!(told.contains("hard links"), "{tool}: {told}");
+    }
+    assert_eq!(peer.read("secrets/key.pem"), "HIDDEN two\n");
+    peer.call("read_file", json!({"path": "other/c.txt"})).await.unwrap();
+    peer.other_names = true;
+    assert!(peer.call("read_file", json!({"path": "docs/a.md"})).await.unwrap().contains("two"));
 }
 
 fn is_draft(entry: &fs::DirEntry) -> bool {

@@ -61,7 +61,7 @@ fn write(root: &Root, arguments: Value, stop: &Stop) -> Result<String, String> {
     let place = root.place(&path)?;
     stop.check()?;
     let (folder, name) = root.parent(&place, true)?;
-    replace(&folder, name, content.as_bytes(), stop).map_err(|unwritten| told(&place, unwritten))?;
+    replace(&folder, name, content.as_bytes(), root.other_names, stop).map_err(|unwritten| told(&place, unwritten))?;
     Ok(format!("wrote {} bytes to {}", content.len(), place.text()))
 }
 
@@ -72,7 +72,7 @@ fn edit(root: &Root, arguments: Value, stop: &Stop) -> Result<String, String> {
     }
     let place = root.place(&path)?;
     let (folder, name) = root.parent(&place, false)?;
-    let file = file_in(&folder, name).map_err(|errno| place.told(errno))?;
+    let file = file_in(&folder, name, root.other_names).map_err(|errno| place.told(errno))?;
     let mut text = String::new();
     file.take(MAX_FILE + 1)
         .read_to_string(&mut text)
@@ -89,7 +89,7 @@ fn edit(root: &Root, arguments: Value, stop: &Stop) -> Result<String, String> {
         }
     }
     let edited = text.replacen(&old_text, &new_text, 1);
-    replace(&folder, name, edited.as_bytes(), stop).map_err(|unwritten| told(&place, unwritten))?;
+    replace(&folder, name, edited.as_bytes(), root.other_names, stop).map_err(|unwritten| told(&place, unwritten))?;
     Ok(format!("edited {}", place.text()))
 }
 

@@ -92,7 +92,7 @@ fn grep(root: &Root, arguments: Value, stop: &Stop) -> Result<String, String> {
                 if entry.kind != FileType::RegularFile {
                     return ControlFlow::Continue(());
                 }
-                match file_in(entry.folder, entry.raw_name).ok().and_then(text) {
+                match file_in(entry.folder, entry.raw_name, true).ok().and_then(text) {
                     Some(text) => lines(&format!("{before}{}", entry.path), &text, &regex, &mut found),
                     None => {
                         skipped += 1;

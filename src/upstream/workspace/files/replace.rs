@@ -25,10 +25,18 @@ impl From<Errno> for Unwritten {
     }
 }
 
-/// Writes a file in an open folder. An existing one keeps its mode; what is no regular file, a link too, is refused.
-pub(super) fn replace(folder: &OwnedFd, name: &str, content: &[u8], stop: &Stop) -> Result<(), Unwritten> {
+/// Writes a file in an open folder. An existing one keeps its mode; what is no regular file, a link too, is refused, and
+/// one with other names where there must be none.
+pub(super) fn replace(
+    folder: &OwnedFd,
+    name: &str,
+    content: &[u8],
+    other_names: bool,
+    stop: &Stop,
+) -> Result<(), Unwritten> {
     let mode = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile if !other_names && stat.st_nlink > 1 => return Err(Errno::MLINK.into()),
             FileType::RegularFile => Some(Mode::from_raw_mode(stat.st_mode)),
             FileType::Symlink => return Err(Errno::LOOP.into()),
             FileType::Directory => return Err(Errno::ISDIR.into()),
@@ -55,7 +63,7 @@ pub(super) fn replace(folder: &OwnedFd, name: &str, content: &[u8], stop: &Stop)
         // A file that may be written in a folder that may not: in place.
         Err(Errno::ACCESS | Errno::PERM) if mode.is_some() => {
             let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let file = regular(openat(folder, name, flags, Mode::empty())?)?;
+            let file = regular(openat(folder, name, flags, Mode::empty())?, other_names)?;
             file.set_len(0).map_err(errno)?;
             fill(file.into(), None, content)
         }
