@@ -12,7 +12,7 @@ use super::link::Era;
 use super::reply;
 use super::route::Forwarded;
 use super::session::{Reply, Session, ToClient};
-use super::{Permit, asked, headers, hold, shown};
+use super::{Permit, asked, headers, hold, shown, tasks};
 use crate::approval::Held;
 use crate::message::Message;
 use crate::message::json::Kind;
@@ -131,6 +131,12 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
         let reply = reply::error(&client.id, reply::UNAVAILABLE, "the gateway is shutting down", None);
         return client.answer(reply).await;
     }
+    if message.method().starts_with("tasks/")
+        && message.method() != "tasks/list"
+        && let Err(reply) = tasks::check(session, message).await
+    {
+        return client.answer(reply).await;
+    }
     let run = forward(session, Permit::mint(), message, Vec::new(), headers, client, within, std::future::pending());
     let ended = tokio::select! {
         ended = run => ended,
@@ -144,6 +150,12 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
             {
                 session.listed(message, result).await;
                 edits = session.list_edits(&answer);
+            }
+            if message.method() == "tasks/list" {
+                edits = match tasks::only_own(session, &answer, &client.id).await {
+                    Ok(edits) => edits,
+                    Err(reply) => return client.answer(reply).await,
+                };
             }
             client.answer(to_client(&answer, &client.id, edits)).await;
         }

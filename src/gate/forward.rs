@@ -10,6 +10,7 @@ use super::link::{Era, Fault, UpstreamError};
 use super::reply::{self, Retry};
 use super::route::{Forwarded, interim_channel};
 use super::session::{Reply, Session, ToClient};
+use super::tasks;
 use crate::config::OnDisconnect;
 use crate::message::{Message, Span};
 use crate::record::{CallRecord, CallState};
@@ -133,6 +134,9 @@ pub async fn forward(
                 Ok(Ok(answer)) => {
                     while reads && let Ok(bytes) = before.try_recv() {
                         reads = client.tell(ToClient::Message(bytes)).await;
+                    }
+                    if message.method() == "tools/call" {
+                        tasks::learn(session, &answer).await;
                     }
                     return Ended::Answered(answer);
                 }

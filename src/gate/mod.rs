@@ -22,6 +22,7 @@ mod route;
 mod session;
 mod sessions;
 mod shown;
+mod tasks;
 mod tools;
 mod unattended;
 

@@ -31,7 +31,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("portcullis.yaml");
         let rules = "version: 1\ngroups:\n  default:\n    otherwise: deny\n    rules:\n      \
-                     - {name: all, verdict: allow, tool: [echo, slow, chat]}\n      \
+                     - {name: all, verdict: allow, tool: [echo, slow, chat, task]}\n      \
                      - {name: held, verdict: ask, tool: held}\n";
         std::fs::write(folder.path().join("policy.yaml"), rules).unwrap();
         let text = format!(
@@ -90,7 +90,8 @@ pub fn modern(id: u64, method: &str, mut params: Value) -> Value {
     request(id, method, params)
 }
 
-/// A call of one of the executor's tools: `echo`, `slow` (never answers), `chat` (asks the client first), `held`.
+/// A call of one of the executor's tools: `echo`, `slow` (never answers), `chat` (asks the client first), `held`, `task` (hands
+/// out a task named by `arguments.n`).
 pub fn call(tool: &str) -> Value {
     json!({"name": tool, "arguments": {"n": 1}})
 }
@@ -146,7 +147,7 @@ impl FakeLink {
             ("initialize", _) => json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}),
             ("server/discover", _) => json!({"supportedVersions": ["2026-07-28"], "resultType": "complete"}),
             ("tools/list", _) => {
-                let tools = ["echo", "slow", "chat", "held"];
+                let tools = ["echo", "slow", "chat", "held", "task"];
                 json!({"tools": tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))})
             }
             ("tools/call", Some("echo")) => json!({"content": [{"type": "text", "text": "pong"}]}),
@@ -154,6 +155,15 @@ impl FakeLink {
                 *self.chatting.lock().unwrap() = message.id;
                 return self.tell(compose::request("\"roots\"", "roots/list", None), message.id).await;
             }
+            ("tools/call", Some("task")) => {
+                let task = json!({"taskId": format!("t{}", body["params"]["arguments"]["n"]), "status": "working"});
+                match body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string() {
+                    true => json!({"resultType": "task", "taskId": task["taskId"], "status": "working"}),
+                    false => json!({ "task": task }),
+                }
+            }
+            ("tasks/get" | "tasks/cancel", _) => json!({"taskId": body["params"]["taskId"], "status": "working"}),
+            ("tasks/list", _) => json!({"tasks": [{"taskId": "t1", "n": 1}, {"taskId": "t2", "n": 2}, {"odd": 1}]}),
             ("", _) => {
                 let Some(id) = self.chatting.lock().unwrap().take() else { return };
                 return self.answer(id, json!({"content": [], "said": body["result"]})).await;

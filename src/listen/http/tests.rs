@@ -79,6 +79,39 @@ fn headers_for<'a>(method: &'a str, name: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![BOTH, ("mcp-protocol-version", "2026-07-28"), ("mcp-method", method), ("mcp-name", name)]
 }
 
+/// One executor, two sessions: what one was given is unknown to the other.
+#[tokio::test]
+async fn a_task_is_known_to_whom_it_was_given_only() {
+    let peer = Peer::start("").await;
+    let (one, other) = (peer.session().await, peer.session().await);
+    let ask = async |session: &str, method: &str, params: Value| {
+        peer.post(&[BOTH, ("mcp-session-id", session)], &request(7, method, params)).await.1
+    };
+    let task = |n: u64| json!({"name": "task", "arguments": {"n": n}, "task": {"ttl": 1000}});
+    assert_eq!(ask(&one, "tools/call", task(1)).await["result"]["task"]["taskId"], "t1");
+    assert_eq!(ask(&other, "tools/call", task(2)).await["result"]["task"]["taskId"], "t2");
+    for method in ["tasks/get", "tasks/cancel"] {
+        let own = ask(&one, method, json!({"taskId": "t1"})).await;
+        assert_eq!(own["result"]["taskId"], "t1", "{own}");
+        for foreign in [json!({"taskId": "t2"}), json!({"taskId": "t3"}), json!({})] {
+            let refused = ask(&one, method, foreign).await;
+            assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        }
+    }
+    let listed = ask(&one, "tasks/list", json!({})).await;
+    assert_eq!(listed["result"]["tasks"], json!([{"taskId": "t1", "n": 1}]), "{listed}");
+    assert_eq!(listed["id"], 7);
+
+    let body = modern(9, "tools/call", task(3));
+    let stateless = peer.post(&headers_for("tools/call", "task"), &body).await.1;
+    assert_eq!(stateless["result"]["taskId"], "t3", "{stateless}");
+    for (task, known) in [("t3", true), ("t1", false)] {
+        let body = modern(10, "tasks/get", json!({ "taskId": task }));
+        let answer = peer.post(&headers_for("tasks/get", task), &body).await.1;
+        assert_eq!(answer["result"]["taskId"] == task, known, "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn a_legacy_session_lives_from_initialize_to_delete() {
     let mut peer = Peer::start("").await;
