@@ -59,6 +59,18 @@ pub struct Intent {
     /// A digest of the places it touches, unredacted.
     #[serde(default)]
     pub places: String,
+    /// What it would run as a script.
+    #[serde(default)]
+    pub scripts: Vec<Script>,
+}
+
+/// A file that a command of a call would run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Script {
+    /// Where it really is.
+    pub path: String,
+    /// `sha256:…`; none where it is too large to be bound, or cannot be read.
+    pub content: Option<String>,
 }
 
 /// What an approval of the call takes and what follows from it, as policy and configuration had it when it was asked for.

@@ -49,6 +49,7 @@ pub(crate) fn held(id: &str) -> Held {
             era: "legacy".into(),
             definition: None,
             places: String::new(),
+            scripts: Vec::new(),
         },
         terms: Terms {
             asked: vec!["writes".into()],

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use super::shown;
-use crate::approval::Terms;
+use crate::approval::{Script, Terms};
 use crate::clock::Timestamp;
 use crate::config::ApprovalsConfig;
 use crate::policy::Judgement;
 use crate::record::ApprovalRecord;
+
+/// The flag on an approval of a call that would run a file whose content is too large to be bound, or cannot be read.
+const UNBOUND_SCRIPT: &str = "unbound_script";
 
 /// The terms of an ask; none for a call that nothing asks about.
 pub fn terms(judgement: &Judgement, configured: &ApprovalsConfig) -> Option<Terms> {
@@ -27,12 +30,14 @@ pub fn terms(judgement: &Judgement, configured: &ApprovalsConfig) -> Option<Term
 }
 
 /// Shows an approval on its terms: from `now` on it is a new question.
-pub fn show(approval: &mut ApprovalRecord, terms: &Terms, now: Timestamp) {
+pub fn show(approval: &mut ApprovalRecord, terms: &Terms, scripts: &[Script], now: Timestamp) {
     approval.severity = terms.severity;
     approval.reason_required = terms.reason_required;
     approval.expires_at = now.after(Duration::from_millis(terms.expires_ms));
     let floors = approval.call.facets.iter().flat_map(|facet| &facet.floors);
     approval.flags = floors.map(|floor| floor.why.clone()).collect();
+    let unbound = scripts.iter().any(|script| script.content.is_none());
+    approval.flags.extend(unbound.then(|| UNBOUND_SCRIPT.to_owned()));
     approval.flags.sort();
     approval.flags.dedup();
 }

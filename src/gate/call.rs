@@ -271,7 +271,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         grant: None,
         shadow_verdict: judgement.shadow.as_ref().map(|shadow| shadow.verdict),
         policy: Some(judged.policy.clone()),
-        digest: Some(shown::digest(&key, definition, judgement, terms.as_ref())),
+        digest: Some(shown::digest(&key, definition, judged, terms.as_ref())),
         attach_key: Some(key),
         created_at: gate.clock.now(),
         released_at: None,

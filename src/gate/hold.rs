@@ -232,7 +232,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
         edited_from: None,
         grant_options: Vec::new(),
     };
-    asked::show(&mut approval, &terms, now);
+    asked::show(&mut approval, &terms, &judged.scripts, now);
     Held {
         approval,
         intent: Intent {
@@ -242,6 +242,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
             era: era_word(call.session.era).to_owned(),
             definition: call.target.definition().map(|d| d.digest.clone()),
             places: shown::places_digest(&judged.judgement),
+            scripts: judged.scripts.clone(),
         },
         terms,
         attached_at: Some(gate.store.process().to_owned()),

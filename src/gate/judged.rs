@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Executor;
 use super::tools::Definition;
+use super::{Executor, scripts};
+use crate::approval::Script;
 use crate::clock::Timestamp;
 use crate::config::ForwardPaths;
 use crate::facet::{self, Facet, FacetKind, Floor, Malformed, Touched};
@@ -11,6 +12,7 @@ use crate::identity::Agent;
 use crate::message::json::Kind;
 use crate::message::{Message, Span, Value};
 use crate::policy::{Claimed, Judgement, Policy, Subject, judge, needs_walk};
+use crate::record::Verdict;
 
 /// What a request is to the policy.
 #[derive(Clone, Debug)]
@@ -55,6 +57,8 @@ pub struct Judged {
     pub touched: Touched,
     /// What the policy says.
     pub judgement: Judgement,
+    /// For an ask: what it would run as a script.
+    pub scripts: Vec<Script>,
     /// The policy's version.
     pub policy: String,
 }
@@ -147,7 +151,8 @@ impl Request {
         if let Some(new) = self.new_tool() {
             self.executor.pins.refuse(&new, &mut judgement);
         }
-        Judged { touched, judgement, policy: self.policy.version.clone() }
+        let scripts = if judgement.verdict == Verdict::Ask { scripts::read(&touched) } else { Vec::new() };
+        Judged { touched, judgement, scripts, policy: self.policy.version.clone() }
     }
 }
 

@@ -19,6 +19,7 @@ mod recent;
 mod release;
 mod reply;
 mod route;
+mod scripts;
 mod session;
 mod sessions;
 mod shown;

@@ -9,7 +9,7 @@ use super::client::Client;
 use super::forward::{self, Ended, cancels_when_gone, forward};
 use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
-use super::{Gate, Permit, Session, asked, headers, shown};
+use super::{Gate, Permit, Session, asked, headers, scripts, shown};
 use crate::approval::{Event, Held, Kept};
 use crate::record::{Outcome, Rejection, Verdict};
 use crate::store::StoreError;
@@ -152,6 +152,10 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     if held.intent.places != shown::places_digest(judgement) {
         return Err(stale("a path in it now leads somewhere else"));
     }
+    let changed = scripts::changed(&held.intent.scripts, &judged.scripts);
+    if let Some(script) = changed.filter(|_| judgement.verdict == Verdict::Ask) {
+        return Err(stale(&format!("the content of the script {} is another", gate.redaction().text(script))));
+    }
     match asked::terms(judgement, &gate.config().approvals) {
         Some(terms) if terms != held.terms => {
             let fresh = call::record(&call.session, &call.message, &call.target, &judged);
@@ -162,7 +166,7 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
             approval.call.reasons = fresh.reasons;
             approval.call.policy = fresh.policy;
             approval.call.digest = fresh.digest;
-            asked::show(&mut approval, &terms, gate.clock.now());
+            asked::show(&mut approval, &terms, &judged.scripts, gate.clock.now());
             Err(Box::new(Event::Rejudged { approval: Box::new(approval), terms }))
         }
         _ => Ok(judged),

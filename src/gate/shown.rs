@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
+use super::judged::Judged;
 use crate::approval::Terms;
 use crate::catalog::{Argument, Tool};
 use crate::facet::Touched;
@@ -36,8 +37,9 @@ pub fn attach_key(agent: &str, upstream: &str, method: &str, params: Option<&Val
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
-/// The shown digest: the attach key, the tool's definition, what the call touches and what its approval takes.
-pub fn digest(attach_key: &str, definition: Option<&str>, judgement: &Judgement, terms: Option<&Terms>) -> String {
+/// The shown digest: the attach key, the tool's definition, what the call touches, what its approval takes and the
+/// content of what it would run as a script.
+pub fn digest(attach_key: &str, definition: Option<&str>, judged: &Judged, terms: Option<&Terms>) -> String {
     let mut hash = Sha256::new();
     let mut part = |text: &str| {
         hash.update((text.len() as u64).to_be_bytes());
@@ -45,8 +47,12 @@ pub fn digest(attach_key: &str, definition: Option<&str>, judgement: &Judgement,
     };
     part(attach_key);
     part(definition.unwrap_or_default());
-    part(&places_digest(judgement));
+    part(&places_digest(&judged.judgement));
     part(&terms.and_then(|terms| serde_json::to_string(terms).ok()).unwrap_or_default());
+    for script in &judged.scripts {
+        part(&script.path);
+        part(script.content.as_deref().unwrap_or_default());
+    }
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 

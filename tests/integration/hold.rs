@@ -89,6 +89,30 @@ async fn what_changed_under_an_approval_is_stale() {
     assert!(!home.root().join("elsewhere/x.md").exists());
 }
 
+/// What runs is what was approved, also where it stands in a file.
+#[tokio::test]
+async fn a_script_that_was_changed_under_an_approval_is_stale() {
+    let home = home(json!({ "hold_for": "30s" }));
+    std::fs::write(home.root().join("deploy.sh"), "echo deployed > out.txt\n").expect("a script");
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let run = json!({ "command": "sh deploy.sh" });
+    let answer = agent.begin(1, "execute_cmd", run.clone()).await;
+    let held = gateway.held(1).await;
+    std::fs::write(home.root().join("deploy.sh"), "echo stolen > out.txt\n").expect("another script");
+    gateway.approve(&held[0]).await;
+    let reply = crate::harness::agent::reply(answer, 1).await;
+    assert_eq!(about(&reply)["reason"], "stale", "{reply}");
+    assert!(text(&reply).contains("deploy.sh"), "{reply}");
+    assert!(!home.root().join("out.txt").exists());
+    let answer = agent.begin(2, "execute_cmd", run).await;
+    let held = gateway.held(1).await;
+    gateway.approve(&held[0]).await;
+    let reply = crate::harness::agent::reply(answer, 2).await;
+    assert_ne!(reply["result"]["isError"], true, "{reply}");
+    assert_eq!(std::fs::read_to_string(home.root().join("out.txt")).expect("it ran"), "stolen\n");
+}
+
 #[tokio::test]
 async fn a_policy_that_denies_by_now_refuses_what_was_approved() {
     let home = home(json!({ "hold_for": "30s" }));
