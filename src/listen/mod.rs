@@ -23,7 +23,7 @@ async fn strict(bytes: Bytes, limits: Limits) -> Result<Message, Malformed> {
     }
     let parsed = tokio::task::spawn_blocking(move || Message::strict(bytes, limits)).await;
     parsed.unwrap_or_else(|error| {
-        tracing::error!(side = "gateway", %error, "a parser died");
+        tracing::error!(fault = "gateway", %error, "a parser died");
         Err(Malformed { code: -32603, id: "null".to_owned(), what: "the message could not be read".to_owned() })
     })
 }

@@ -231,7 +231,7 @@ impl Client<'_> {
             Kind::Response => {
                 finish(async move {
                     if !session.respond(message).await {
-                        tracing::info!(side = "client", "an answer to no request was dropped");
+                        tracing::info!(fault = "client", "an answer to no request was dropped");
                     }
                 })
                 .await;
@@ -287,6 +287,6 @@ impl Client<'_> {
 /// Does it to the end, also where the client goes away in the middle.
 async fn finish(work: impl Future<Output = ()> + Send + 'static) {
     if let Err(error) = tokio::spawn(work).await {
-        tracing::error!(side = "gateway", %error, "a message was lost");
+        tracing::error!(fault = "gateway", %error, "a message was lost");
     }
 }

@@ -39,7 +39,7 @@ impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         match self {
             Self::Reply(reply) => {
-                tracing::info!(side = "client", status = reply.status, "a message was refused: {:?}", reply.bytes);
+                tracing::info!(fault = "client", status = reply.status, "a message was refused: {:?}", reply.bytes);
                 json_reply(reply)
             }
             Self::ByGate(reply) => json_reply(reply),
@@ -51,7 +51,7 @@ impl IntoResponse for Refused {
                     identity::Refused::Unknown => (" error=\"invalid_token\"", "the bearer token is not known"),
                     identity::Refused::Expired => (" error=\"invalid_token\"", "the bearer token has expired"),
                 };
-                tracing::info!(side = "client", status = 401, "a client was refused: {what}");
+                tracing::info!(fault = "client", status = 401, "a client was refused: {what}");
                 let body = compose::error("null", -32600, what, None);
                 let mut response = json_reply(Reply { bytes: body, status: 401 });
                 if let Ok(value) = HeaderValue::from_str(&format!("Bearer{error}")) {
@@ -60,7 +60,7 @@ impl IntoResponse for Refused {
                 response
             }
             Self::Problem(status, detail) => {
-                tracing::info!(side = "client", status = status.as_u16(), "a request was refused: {detail}");
+                tracing::info!(fault = "client", status = status.as_u16(), "a request was refused: {detail}");
                 let title = status.canonical_reason().unwrap_or("refused");
                 let body = json!({"type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail});
                 let mut response = typed(status, "application/problem+json", body.to_string().into());

@@ -47,7 +47,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, mut closing: wa
                     connections.spawn(one(stream, router.clone(), connection));
                 }
                 Err(error) => {
-                    tracing::warn!(side = "gateway", %error, "a connection could not be accepted");
+                    tracing::warn!(fault = "gateway", %error, "a connection could not be accepted");
                     tokio::time::sleep(BREATH).await;
                 }
             },
@@ -58,7 +58,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, mut closing: wa
     drop(listener);
     let ended = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, ended).await.is_err() {
-        tracing::info!(side = "gateway", "streams that were still open are cut");
+        tracing::info!(fault = "gateway", "streams that were still open are cut");
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ async fn one(stream: TcpStream, router: Router, connection: Connection) {
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(side = "client", %peer, %error, "a connection ended in the middle");
+        tracing::debug!(fault = "client", %peer, %error, "a connection ended in the middle");
     }
 }
 

@@ -57,13 +57,13 @@ where
             Ok(Some(Line::Text(text))) => match strict(text, limits).await {
                 Ok(message) => client.take(message).await,
                 Err(malformed) => {
-                    tracing::info!(side = "client", "a line was refused: {malformed}");
+                    tracing::info!(fault = "client", "a line was refused: {malformed}");
                     client.say(malformed.reply()).await;
                 }
             },
             Ok(Some(Line::TooLong)) => {
                 let what = format!("the line is longer than the {} bytes allowed", limits.max_bytes);
-                tracing::info!(side = "client", "a line was refused: {what}");
+                tracing::info!(fault = "client", "a line was refused: {what}");
                 client.say(compose::error("null", -32600, &what, None)).await;
             }
             Ok(None) => break Ok(()),
@@ -72,9 +72,9 @@ where
     };
     client.end().await;
     match writer.await {
-        Ok(Err(error)) => tracing::debug!(side = "client", %error, "the output was closed"),
+        Ok(Err(error)) => tracing::debug!(fault = "client", %error, "the output was closed"),
         Ok(Ok(())) => {}
-        Err(error) => tracing::error!(side = "gateway", %error, "the writer of the output died"),
+        Err(error) => tracing::error!(fault = "gateway", %error, "the writer of the output died"),
     }
     ended
 }
@@ -96,7 +96,7 @@ impl Client<'_> {
     async fn take(&mut self, message: Message) {
         let taken = if era::is_modern(&message) { self.modern(message).await } else { self.legacy(message).await };
         if let Err(reply) = taken {
-            tracing::info!(side = "client", "a message was refused: {:?}", reply.bytes);
+            tracing::info!(fault = "client", "a message was refused: {:?}", reply.bytes);
             self.say(reply.bytes).await;
         }
     }
@@ -136,7 +136,7 @@ impl Client<'_> {
             (session, Kind::Notification) => {
                 match session.as_ref().or(self.stateless.as_ref()) {
                     Some(session) => session.notify(message).await,
-                    None => tracing::debug!(side = "client", "a notification before `initialize` was dropped"),
+                    None => tracing::debug!(fault = "client", "a notification before `initialize` was dropped"),
                 }
                 Ok(())
             }
@@ -146,7 +146,7 @@ impl Client<'_> {
                     None => false,
                 };
                 if !taken {
-                    tracing::info!(side = "client", "an answer to no request was dropped");
+                    tracing::info!(fault = "client", "an answer to no request was dropped");
                 }
                 Ok(())
             }
