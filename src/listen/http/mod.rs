@@ -12,10 +12,11 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, post};
 use axum::{Extension, Router};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -46,25 +47,16 @@ fn router(gate: Arc<Gate>) -> Router {
         .with_state(gate)
 }
 
-async fn posted(
-    State(gate): State<Arc<Gate>>,
-    Path(upstream): Path<String>,
-    Extension(connection): Extension<Connection>,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
+async fn posted(client: Client, body: Body) -> Response {
     let answer = async {
-        let agent = admit(&gate, &upstream, &connection, &uri, &headers)?;
-        if !headers::is_json(&headers) {
+        if !headers::is_json(&client.headers) {
             let what = "send the message as `Content-Type: application/json`".to_owned();
             return Err(Refused::Problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
         }
-        let max_bytes = gate.config().mcp.max_body;
+        let max_bytes = client.gate.config().mcp.max_body;
         let bytes = body::read(body, max_bytes).await?;
         let message = strict(bytes, Limits { max_bytes, ..Limits::default() }).await?;
-        headers::agree(&headers, &message).map_err(|what| era::header_mismatch(&message, &what))?;
-        let client = Client { gate: &gate, agent, upstream: &upstream, headers: &headers };
+        headers::agree(&client.headers, &message).map_err(|what| era::header_mismatch(&message, &what))?;
         match era::is_modern(&message) {
             true => client.modern(message).await,
             false => client.legacy(message).await,
@@ -73,36 +65,20 @@ async fn posted(
     answer.await.unwrap_or_else(Refused::into_response)
 }
 
-async fn got(
-    State(gate): State<Arc<Gate>>,
-    Path(upstream): Path<String>,
-    Extension(connection): Extension<Connection>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
+async fn got(client: Client) -> Response {
     let answer = async {
-        let agent = admit(&gate, &upstream, &connection, &uri, &headers)?;
-        let client = Client { gate: &gate, agent, upstream: &upstream, headers: &headers };
         let session = client.named_session(Method::GET).await?;
-        if !headers::accept(&headers).stream {
+        if !headers::accept(&client.headers).stream {
             let what = "only `Accept: text/event-stream` can be answered here".to_owned();
             return Err(Refused::Problem(StatusCode::NOT_ACCEPTABLE, what));
         }
-        Ok(answer::listening(session.listen(), connection.closing, PACE))
+        Ok(answer::listening(session.listen(), client.connection.closing.clone(), PACE))
     };
     answer.await.unwrap_or_else(Refused::into_response)
 }
 
-async fn deleted(
-    State(gate): State<Arc<Gate>>,
-    Path(upstream): Path<String>,
-    Extension(connection): Extension<Connection>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
+async fn deleted(client: Client) -> Response {
     let answer = async {
-        let agent = admit(&gate, &upstream, &connection, &uri, &headers)?;
-        let client = Client { gate: &gate, agent, upstream: &upstream, headers: &headers };
         let session = client.named_session(Method::DELETE).await?;
         finish(async move { session.end().await }).await;
         Ok(answer::status(StatusCode::NO_CONTENT))
@@ -151,22 +127,6 @@ fn who(gate: &Gate, connection: &Connection, uri: &Uri, headers: &HeaderMap) -> 
         .map_err(Refused::Unauthorized)
 }
 
-/// As [`who`], at an upstream that there is.
-fn admit(
-    gate: &Gate,
-    upstream: &str,
-    connection: &Connection,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<Arc<Agent>, Refused> {
-    let agent = who(gate, connection, uri, headers)?;
-    if !gate.has_upstream(upstream) {
-        let what = format!("there is no upstream {upstream:?}: {}", addresses(gate));
-        return Err(Refused::Problem(StatusCode::NOT_FOUND, what));
-    }
-    Ok(agent)
-}
-
 /// Where to go instead.
 fn addresses(gate: &Gate) -> String {
     let config = gate.config();
@@ -174,38 +134,57 @@ fn addresses(gate: &Gate) -> String {
     if all.is_empty() { "no upstream is configured".to_owned() } else { format!("use {}", all.join(" or ")) }
 }
 
-/// An agent at an upstream, with the headers of one request.
-struct Client<'a> {
-    gate: &'a Arc<Gate>,
+/// An agent that was let in at an upstream, with the headers of one request.
+struct Client {
+    gate: Arc<Gate>,
     agent: Arc<Agent>,
-    upstream: &'a str,
-    headers: &'a HeaderMap,
+    upstream: String,
+    headers: HeaderMap,
+    connection: Connection,
 }
 
-impl Client<'_> {
+impl FromRequestParts<Arc<Gate>> for Client {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Response> {
+        let path = Path::<String>::from_request_parts(parts, gate).await;
+        let Path(upstream) = path.map_err(|error| error.into_response())?;
+        let connection = Extension::<Connection>::from_request_parts(parts, gate).await;
+        let Extension(connection) = connection.map_err(|error| error.into_response())?;
+        let agent = who(gate, &connection, &parts.uri, &parts.headers).map_err(Refused::into_response)?;
+        if !gate.has_upstream(&upstream) {
+            let what = format!("there is no upstream {upstream:?}: {}", addresses(gate));
+            return Err(Refused::Problem(StatusCode::NOT_FOUND, what).into_response());
+        }
+        let headers = std::mem::take(&mut parts.headers);
+        Ok(Self { gate: Arc::clone(gate), agent, upstream, headers, connection })
+    }
+}
+
+impl Client {
     /// MCP 2026-07-28: stateless.
     async fn modern(&self, message: Message) -> Result<Response, Refused> {
         era::supported(&message)?;
         let mismatch = |what: String| era::header_mismatch(&message, &what);
         let request = message.kind() == Kind::Request;
         if request {
-            headers::complete(self.headers, &message).map_err(mismatch)?;
+            headers::complete(&self.headers, &message).map_err(mismatch)?;
         }
-        let params = headers::params(self.headers).map_err(mismatch)?;
+        let params = headers::params(&self.headers).map_err(mismatch)?;
         era::capable(&message)?;
         if !request {
             // There are none in this version: a closed stream is the cancel, and an id alone would not say whose.
             return Ok(answer::accepted());
         }
-        let session = self.gate.stateless(&self.agent, self.upstream).ok_or_else(|| self.gone())?;
+        let session = self.gate.stateless(&self.agent, &self.upstream).ok_or_else(|| self.gone())?;
         Ok(answer::exchange(session.request(message, Some(params)), self.accept(), PACE).await)
     }
 
     /// Up to MCP 2025-11-25: by session.
     async fn legacy(&self, message: Message) -> Result<Response, Refused> {
         let misplaced = |what: &str| Refused::from(era::misplaced(&message, what));
-        let version = headers::one(self.headers, headers::VERSION).map_err(|what| misplaced(&what))?;
-        let id = headers::one(self.headers, headers::SESSION).map_err(|what| misplaced(&what))?;
+        let version = headers::one(&self.headers, headers::VERSION).map_err(|what| misplaced(&what))?;
+        let id = headers::one(&self.headers, headers::SESSION).map_err(|what| misplaced(&what))?;
         if version == Some(era::MODERN) && message.kind() == Kind::Request {
             return Err(era::missing_meta(&message).into());
         }
@@ -241,7 +220,7 @@ impl Client<'_> {
     }
 
     async fn initialize(&self, message: Message) -> Result<Response, Refused> {
-        let begun = self.gate.initialize(Arc::clone(&self.agent), self.upstream, message, Life::Stored).await;
+        let begun = self.gate.initialize(Arc::clone(&self.agent), &self.upstream, message, Life::Stored).await;
         let (session, reply) = begun.map_err(Refused::ByGate)?;
         let mut response = answer::finished(reply, self.accept());
         if let Some(id) = session.id().and_then(|id| HeaderValue::from_str(id).ok()) {
@@ -253,8 +232,8 @@ impl Client<'_> {
     /// The session that a GET or DELETE names. Without one it is no legacy client: the modern protocol has POST only.
     async fn named_session(&self, method: Method) -> Result<Arc<Session>, Refused> {
         let bad = |what: String| Refused::Problem(StatusCode::BAD_REQUEST, what);
-        let version = headers::one(self.headers, headers::VERSION).map_err(bad)?;
-        let id = headers::one(self.headers, headers::SESSION).map_err(bad)?;
+        let version = headers::one(&self.headers, headers::VERSION).map_err(bad)?;
+        let id = headers::one(&self.headers, headers::SESSION).map_err(bad)?;
         match (id, version) {
             (None, _) | (_, Some(era::MODERN)) => Err(Refused::Problem(
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -268,7 +247,7 @@ impl Client<'_> {
     }
 
     async fn session(&self, id: &str) -> Result<Arc<Session>, Refused> {
-        let session = self.gate.session(&self.agent, self.upstream, id).await.map_err(Refused::ByGate)?;
+        let session = self.gate.session(&self.agent, &self.upstream, id).await.map_err(Refused::ByGate)?;
         session.ok_or_else(|| {
             let what = "this session is unknown or has ended: send `initialize` again".to_owned();
             Refused::Problem(StatusCode::NOT_FOUND, what)
@@ -276,7 +255,7 @@ impl Client<'_> {
     }
 
     fn accept(&self) -> Accept {
-        headers::accept(self.headers)
+        headers::accept(&self.headers)
     }
 
     fn gone(&self) -> Refused {
