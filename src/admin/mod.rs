@@ -4,6 +4,7 @@
 
 mod api;
 mod auth;
+mod connections;
 mod first;
 mod guard;
 mod inbox;
@@ -21,20 +22,14 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::gate::Gate;
+use connections::Connections;
 
-/// Connections at a time; more wait in the kernel's queue, so that strangers cannot use up the open files.
-const CONNECTIONS: usize = 256;
-/// How long a client may take over its request's head, and leave a connection unused.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long open requests may go on after the shutdown signal.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -72,17 +67,14 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     let (close, closing) = watch::channel(false);
     let service = TowerToHyperService::new(router(gate, clock, listener.local_addr()?, closing.clone()));
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut open = JoinSet::new();
+    let mut open = Connections::default();
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
             () = &mut shutdown => break,
-            Some(_) = open.join_next(), if !open.is_empty() => {}
-            accepted = accept(&listener, &slots) => match accepted {
-                Ok((stream, slot)) => {
-                    open.spawn(converse(stream, slot, service.clone(), closing.clone()));
-                }
+            () = open.ended(), if !open.is_empty() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => open.add(stream, &service, &closing),
                 Err(error) => {
                     tracing::warn!(%error, "the admin listener could not accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -92,42 +84,15 @@ pub async fn serve(
     }
     drop(listener);
     let _ = close.send(true);
-    let drained = async { while open.join_next().await.is_some() {} };
+    let drained = async {
+        while !open.is_empty() {
+            open.ended().await;
+        }
+    };
     if tokio::time::timeout(DRAIN, drained).await.is_err() {
         tracing::info!("admin requests were cut off by the shutdown");
     }
     Ok(())
-}
-
-/// The next connection, once there is room for it.
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> std::io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots).acquire_owned().await.map_err(std::io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, slot))
-}
-
-/// Speaks HTTP/1.1 on one connection; after the shutdown signal it ends with the request in hand.
-async fn converse(
-    stream: TcpStream,
-    _slot: OwnedSemaphorePermit,
-    service: TowerToHyperService<Router>,
-    mut closing: watch::Receiver<bool>,
-) {
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = &mut connection => ended,
-        () = closed(&mut closing) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "an admin connection broke off");
-    }
 }
 
 /// Completes when the side is to close.
