@@ -88,7 +88,7 @@ version: 1
 groups: { default: { otherwise: deny, rules: [{ name: all, verdict: allow, tool: '*' }] } }
 ";
     let command = peers::fixture("faulty.py", &[]);
-    let home = Home::new(policy, json!({ "faulty": { "command": command, "timeout": "10s" } }));
+    let home = Home::new(policy, json!({ "faulty": { "command": command, "timeout": "10s", "new_tools": "accept" } }));
     let gateway = home.serve();
     let agent = Agent::legacy(&gateway.url("faulty")).await;
     let unread = agent.begin(1, "flood", json!({})).await;
