@@ -9,7 +9,7 @@ use http::header::{self, HeaderName};
 use super::Admin;
 
 /// Path, media type and text of each file.
-const FILES: [(&str, &str, &str); 9] = [
+const FILES: [(&str, &str, &str); 10] = [
     ("/", "text/html; charset=utf-8", include_str!("inbox/index.html")),
     ("/inbox.css", "text/css; charset=utf-8", include_str!("inbox/inbox.css")),
     ("/favicon.svg", "image/svg+xml", include_str!("inbox/favicon.svg")),
@@ -19,6 +19,7 @@ const FILES: [(&str, &str, &str); 9] = [
     ("/recent.js", SCRIPT, include_str!("inbox/recent.js")),
     ("/show.js", SCRIPT, include_str!("inbox/show.js")),
     ("/time.js", SCRIPT, include_str!("inbox/time.js")),
+    ("/tools.js", SCRIPT, include_str!("inbox/tools.js")),
 ];
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";

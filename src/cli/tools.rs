@@ -10,7 +10,7 @@ use super::approvals::Page;
 use super::client::{Client, Connect, Failure, Format, print, read};
 use super::exit::Exit;
 use crate::pattern::visible;
-use crate::record::{ToolDetail, ToolRecord, ToolState, ToolVerdict};
+use crate::record::{ApprovalRecord, ToolDetail, ToolRecord, ToolState, ToolVerdict};
 
 /// See the tools of upstreams, and accept them as they are defined.
 #[derive(Subcommand, Debug)]
@@ -169,6 +169,19 @@ impl Accept {
             );
         }
         Ok(plain)
+    }
+}
+
+/// For a call that is held because its tool is new or changed: the definition, or what changed in it.
+///
+/// # Errors
+/// No answer, or a refusal.
+pub async fn of_held(client: &Client, approval: &ApprovalRecord) -> Result<Option<String>, Failure> {
+    match &approval.call.tool {
+        Some(name) if approval.flags.iter().any(|flag| flag == "new_tool") => {
+            Ok(Some(detail(&show(client, &approval.call.upstream, name).await?.1)))
+        }
+        _ => Ok(None),
     }
 }
 

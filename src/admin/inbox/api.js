@@ -79,7 +79,7 @@ export function follow(on) {
   const connect = () => {
     source = new EventSource(BASE + "events");
     source.onopen = () => on.open();
-    for (const name of ["approval", "call", "policy"]) {
+    for (const name of ["approval", "call", "tool", "policy"]) {
       source.addEventListener(name, (event) => on.event(name, parse(event.data)));
     }
     source.onerror = async () => {

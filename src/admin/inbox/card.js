@@ -3,6 +3,7 @@
 import { post, get } from "./api.js";
 import { argumentTree, code, el, facetList, setText, visible, why } from "./show.js";
 import { duration } from "./time.js";
+import { definition } from "./tools.js";
 
 const OPEN_AT_FIRST = 3;
 
@@ -91,6 +92,21 @@ export class Card {
     this.slot("facets").replaceChildren(...facetList(call.facets));
     this.slot("why").replaceChildren(...why(call));
     this.slot("arguments").replaceChildren(argumentTree(call.arguments, call.redacted));
+    this.renderTool();
+  }
+
+  /** Where the tool itself is what is new: its definition, or what changed in it. */
+  async renderTool() {
+    const { call, flags } = this.approval;
+    const slot = this.slot("tool");
+    if (!flags.includes("new_tool")) return slot.replaceChildren();
+    const note = "Approving lets this one call run. The tool itself is accepted below, under tools, by an operator.";
+    try {
+      const detail = await get(`tools/${encodeURIComponent(call.upstream)}/${encodeURIComponent(call.tool)}`);
+      slot.replaceChildren(...definition(detail), el("p", "hint", note));
+    } catch (problem) {
+      slot.replaceChildren(el("p", "problem", visible(problem.message)));
+    }
   }
 
   renderVotes() {

@@ -5,16 +5,18 @@ import { Card } from "./card.js";
 import { Recent } from "./recent.js";
 import { el, visible } from "./show.js";
 import { clockTime, tick } from "./time.js";
+import { Tools } from "./tools.js";
 
 /** A click counts only if nothing has moved for this long, ms: nobody can aim at what was not there yet. */
 const GUARD = 400;
 /** How long a settled card stays to be read, ms. */
 const LINGER = 8000;
 const MOST_WAITING = 1000;
+const MOST_TOOLS = 2000;
 
 const by = (id) => document.getElementById(id);
 const cards = new Map();
-let me, recent, unfollow, guardTimer, focused;
+let me, recent, tools, unfollow, guardTimer, focused;
 
 start();
 
@@ -77,6 +79,7 @@ function showLogin(message) {
 function open(who) {
   me = who;
   recent = new Recent(me);
+  tools = new Tools(me);
   by("login").hidden = true;
   for (const id of ["inbox", "session", "foot"]) by(id).hidden = false;
   by("person").textContent = me.name;
@@ -111,10 +114,11 @@ function connection(state) {
 }
 
 async function load() {
-  const [waiting, approved, calls, policy] = await Promise.all([
+  const [waiting, approved, calls, offered, policy] = await Promise.all([
     all("approvals?limit=200&state=waiting", MOST_WAITING),
     all("approvals?limit=200&state=approved", MOST_WAITING), // decided, and waiting for their agents
     get("calls?limit=50"),
+    all("tools?limit=200", MOST_TOOLS),
     get("policy"),
   ]);
   const there = new Set();
@@ -127,6 +131,7 @@ async function load() {
   }
   by("recent-empty").hidden = calls.items.length > 0;
   for (const call of calls.items.reverse()) recent.update(call);
+  for (const tool of offered) tools.update(tool);
   showPolicy(policy);
   count();
 }
@@ -134,6 +139,7 @@ async function load() {
 function take(name, object) {
   if (name === "approval") takeApproval(object, { quietly: false });
   if (name === "call") recent.update(object);
+  if (name === "tool") tools.update(object);
   if (name === "policy") showPolicy(object);
 }
 

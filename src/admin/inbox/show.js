@@ -177,6 +177,15 @@ function sentence(names, group) {
   if (names.some((name) => name.startsWith("otherwise:"))) {
     return visible(`No rule of the group “${group}” covers this, so it asks.`);
   }
+  if (names.includes("floor:new_tool")) return "No operator has accepted this tool as it is defined now.";
   if (names.some((name) => name.startsWith("floor:"))) return "The call looks unusual; see above.";
   return "A rule asks for a decision; it gives no reason.";
+}
+
+/** Lines of a difference: `- ` gone, `+ ` new, two blanks for neither. */
+export function differenceBlock(lines) {
+  const kinds = { "-": "gone", "+": "come" };
+  const block = el("pre", "block difference", ...lines.map((line) => el("span", kinds[line[0]] ?? "", visible(line), "\n")));
+  block.tabIndex = 0;
+  return block;
 }

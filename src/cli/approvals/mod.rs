@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::client::{Client, Connect, Failure, Format, print, read};
 use super::exit::Exit;
+use super::tools;
 use super::words;
 use crate::clock::Clock;
 use crate::record::{ApprovalRecord, ApprovalState};
@@ -152,11 +153,12 @@ impl List {
 
 impl One {
     async fn run(self) -> Result<(), Failure> {
-        let json = fetch(&self.connect.client()?, &self.id).await?;
+        let client = self.connect.client()?;
+        let json = fetch(&client, &self.id).await?;
         if self.connect.format == Format::Json {
             return print(&json);
         }
-        print(&text::approval(&read(&json)?, Clock::system().now()))
+        show(&client, &read(&json)?).await
     }
 }
 
@@ -167,7 +169,7 @@ impl Approve {
         let shown: ApprovalRecord = read(&fetch(&client, &self.id).await?)?;
         let human = self.connect.format == Format::Human;
         if human {
-            print(&text::approval(&shown, Clock::system().now()))?;
+            show(&client, &shown).await?;
         }
         let digest = shown.call.digest.unwrap_or_default();
         if self.digest.is_some_and(|expected| expected != digest) {
@@ -187,6 +189,15 @@ impl Reject {
             return print(&answer);
         }
         print(&text::decided(&read(&answer)?))
+    }
+}
+
+/// Prints a held call, and its tool where that is what is new.
+async fn show(client: &Client, approval: &ApprovalRecord) -> Result<(), Failure> {
+    print(&text::approval(approval, Clock::system().now()))?;
+    match tools::of_held(client, approval).await? {
+        Some(tool) => print(&format!("\nwaits because of the tool itself:\n{tool}")),
+        None => Ok(()),
     }
 }
 

@@ -1,0 +1,124 @@
+// What upstreams offer: tools that wait to be accepted, with what changed in them, and all the others.
+
+import { get, post } from "./api.js";
+import { code, differenceBlock, el, setText, visible } from "./show.js";
+import { clockTime } from "./time.js";
+
+/** A click counts only if its row has stood still for this long, ms. */
+const GUARD = 400;
+
+export class Tools {
+  constructor(me) {
+    this.me = me;
+    this.rows = new Map();
+    for (const id of ["tools-open", "tools-accepted"]) document.getElementById(id).replaceChildren();
+  }
+
+  /** Shows a tool, or what has become of it. */
+  update(tool) {
+    const key = `${tool.upstream}/${tool.name}`;
+    let row = this.rows.get(key);
+    if (!row) {
+      row = { element: document.getElementById("tool").content.firstElementChild.cloneNode(true) };
+      row.element.dataset.tool = key;
+      row.element.querySelector("details").addEventListener("toggle", () => this.open(row));
+      this.rows.set(key, row);
+    }
+    const changed = row.tool && (row.tool.definition_digest !== tool.definition_digest || row.tool.state !== tool.state);
+    row.tool = tool;
+    row.element.dataset.state = tool.state;
+    row.element.dataset.digest = tool.definition_digest;
+    const slot = (name) => row.element.querySelector(`[data-slot="${name}"]`);
+    slot("state").textContent = tool.state;
+    slot("state").className = `badge state ${tool.state === "accepted" ? "ok" : "warn"}`;
+    setText(slot("label"), tool.name);
+    setText(slot("from"), tool.upstream);
+    slot("flags").replaceChildren(...tool.flags.map(flag));
+    this.place(row);
+    if (changed || !row.element.querySelector("details").open) row.shown = null;
+    this.open(row);
+    this.count();
+  }
+
+  /** In its list, by upstream and name. */
+  place(row) {
+    const list = document.getElementById(row.tool.state === "accepted" ? "tools-accepted" : "tools-open");
+    if (row.element.parentElement === list) return;
+    const later = [...list.children].find((other) => other.dataset.tool > row.element.dataset.tool);
+    list.insertBefore(row.element, later ?? null);
+  }
+
+  count() {
+    const rows = [...this.rows.values()];
+    const open = rows.filter((row) => row.tool.state !== "accepted").length;
+    document.getElementById("tools").hidden = rows.length === 0;
+    document.getElementById("tools-count").textContent = String(open);
+    document.getElementById("tools-count").classList.toggle("some", open > 0);
+    document.getElementById("tools-rest").textContent = `${rows.length - open} accepted`;
+  }
+
+  /** The body, once it is looked at. */
+  async open(row) {
+    if (!row.element.querySelector("details").open || row.shown) return;
+    row.shown = true;
+    const body = row.element.querySelector('[data-slot="body"]');
+    try {
+      const { upstream, name } = row.tool;
+      const detail = await get(`tools/${encodeURIComponent(upstream)}/${encodeURIComponent(name)}`);
+      body.replaceChildren(...facts(detail), ...definition(detail), ...this.acceptButton(row, detail));
+    } catch (problem) {
+      row.shown = null;
+      body.replaceChildren(el("p", "problem", visible(problem.message)));
+    }
+  }
+
+  /** What is sent is the digest of what is on the screen. */
+  acceptButton(row, detail) {
+    if (detail.state === "accepted") return [];
+    if (!this.me.roles.includes("operator")) return [el("p", "hint", "Accepting it needs the role operator.")];
+    const problem = el("p", "problem");
+    const button = el("button", "approve", "Accept this definition");
+    button.type = "button";
+    button.dataset.action = "accept";
+    button.disabled = true;
+    setTimeout(() => (button.disabled = false), GUARD);
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      const { upstream, name, definition_digest: digest } = detail;
+      try {
+        this.update(await post(`tools/${encodeURIComponent(upstream)}/${encodeURIComponent(name)}/accept`, { digest }));
+      } catch (failure) {
+        problem.textContent = failure.message;
+        row.shown = failure.status === 412 ? null : row.shown;
+        button.disabled = false;
+      }
+    });
+    return [problem, button];
+  }
+}
+
+const FLAGS = {
+  invisible: "holds characters that nobody sees",
+  bidi: "holds characters that turn the direction of text",
+  instructions: "speaks to the model about its instructions or its user",
+};
+
+const flag = (word) => el("li", "flag", FLAGS[word] ?? visible(word));
+
+function facts(detail) {
+  const rows = [
+    ["First seen", clockTime(detail.first_seen)],
+    detail.accepted ? ["Accepted", visible(`by ${detail.accepted.by}, ${clockTime(detail.accepted.at)}`)] : null,
+    ["Verdicts", visible(Object.entries(detail.verdicts).map(([group, verdict]) => `${group}: ${verdict}`).join(", ") || "none here")],
+    ["Digest", code(detail.definition_digest)],
+  ];
+  return [el("dl", "facts", ...rows.filter(Boolean).map(([name, value]) =>
+    el("div", "fact", el("dt", "", name), el("dd", "", value))))];
+}
+
+/** What changed in a definition since it was accepted; all of it, where nothing was. */
+export function definition(detail) {
+  if (detail.difference.length > 0) return [el("h4", "", "Changed since it was accepted"), differenceBlock(detail.difference)];
+  const text = JSON.stringify(detail.definition, null, 2);
+  return [el("h4", "", "Definition"), differenceBlock(text.split("\n").map((line) => `  ${line}`))];
+}
