@@ -270,6 +270,13 @@ pub enum FacetKindRecord {
         /// Its domain, if it can be read.
         host: Option<String>,
     },
+    /// An SQL text.
+    Sql {
+        /// Kinds of its statements; empty where it is not read.
+        kinds: Vec<String>,
+        /// Tables that it names.
+        tables: Vec<String>,
+    },
     /// Another method than a tool call.
     Method {
         /// Its name.

@@ -47,6 +47,8 @@ pub struct Tool {
     /// The boolean that makes the tool go on below its paths, where it has one: without it, or where it is `false`, no
     /// path of the call is recursive. Only for tools that are known to obey it.
     pub recursive_if: Option<Pointer>,
+    /// Which SQL its texts are; none where that is not known.
+    pub dialect: Option<Dialect>,
     /// Whether this was guessed, not written.
     pub heuristic: bool,
 }
@@ -55,13 +57,30 @@ impl Tool {
     /// Whether what its arguments touch is found by parsing a language, which may take much longer than looking paths
     /// up: not on a thread that serves others.
     pub fn is_parsed(&self) -> bool {
-        self.argv.is_some() || self.arguments.iter().any(|(_, argument)| matches!(argument, Argument::Command))
+        self.argv.is_some()
+            || self.arguments.iter().any(|(_, argument)| matches!(argument, Argument::Command | Argument::Sql))
     }
 
     /// Whether it runs commands.
     pub fn runs_commands(&self) -> bool {
         self.argv.is_some() || self.arguments.iter().any(|(_, argument)| *argument == Argument::Command)
     }
+}
+
+/// The SQL of a database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL and MariaDB.
+    MySql,
+    /// SQLite.
+    Sqlite,
+}
+
+impl Dialect {
+    /// The dialects by their names in `portcullis.yaml`.
+    pub const ALL: [(&str, Self); 3] = [("postgres", Self::Postgres), ("mysql", Self::MySql), ("sqlite", Self::Sqlite)];
 }
 
 /// What one argument is.
@@ -96,6 +115,8 @@ pub enum Argument {
     Url,
     /// E-mail addresses: one, a list in a text, or a list of texts.
     Address,
+    /// A text of one or several SQL statements.
+    Sql,
     /// Text that names nothing.
     Text,
     /// Never shown.

@@ -6,12 +6,15 @@
 mod extract;
 pub mod path;
 mod shell;
+mod sql;
 mod url;
+mod worker;
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 pub use shell::Argument;
+pub use sql::{SqlFacet, StatementKind};
 
 pub use extract::{extract, extract_resource, extract_shell};
 
@@ -47,6 +50,8 @@ pub enum FacetKind {
     Url(UrlFacet),
     /// An e-mail address.
     Address(AddressFacet),
+    /// An SQL text.
+    Sql(SqlFacet),
     /// A method other than a tool call.
     Method(String),
     /// Nothing else is known.
@@ -229,6 +234,8 @@ pub enum FloorWhy {
     OptionLike,
     /// A URL that cannot be read, or that others read differently.
     OddUrl,
+    /// An SQL text that is not fully understood.
+    Sql,
     /// An e-mail address that cannot be read, or that others read differently.
     OddAddress,
     /// The tool is new, or its definition is not the accepted one.
@@ -252,6 +259,7 @@ impl FloorWhy {
             Self::Heuristic => "heuristic",
             Self::OptionLike => "option_like",
             Self::OddUrl => "odd_url",
+            Self::Sql => "sql",
             Self::OddAddress => "odd_address",
             Self::NewTool => "new_tool",
         }

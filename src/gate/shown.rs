@@ -85,6 +85,7 @@ pub fn facets(judgement: &Judgement, redaction: &Redaction) -> Vec<FacetRecord> 
                     [url].into_iter().chain(host).chain(command).for_each(clean)
                 }
                 FacetKindRecord::Address { address, host } => [address].into_iter().chain(host).for_each(clean),
+                FacetKindRecord::Sql { tables, .. } => tables.iter_mut().for_each(clean),
                 FacetKindRecord::Method { .. } | FacetKindRecord::Bare => {}
             }
             record.floors.iter_mut().filter_map(|floor| floor.detail.as_mut()).for_each(clean);
@@ -128,6 +129,7 @@ pub fn label(what: &str, touched: &Touched, root: Option<&str>, arguments: Optio
             FacetKind::Command(command) => Some(command.shown()),
             FacetKind::Url(url) => Some(url.url.clone()),
             FacetKind::Address(address) => Some(address.address.clone()),
+            FacetKind::Sql(sql) => sql.tables.iter().next().cloned(),
             FacetKind::Method(_) | FacetKind::Bare => None,
         })
         .collect();

@@ -63,6 +63,11 @@ fn name(kind: &FacetKindRecord) -> String {
         FacetKindRecord::Command { words, .. } => format!("command `{}`", words.join(" ")),
         FacetKindRecord::Url { url, .. } => format!("URL {url}"),
         FacetKindRecord::Address { address, .. } => format!("address {address}"),
+        FacetKindRecord::Sql { kinds, tables } if kinds.is_empty() && tables.is_empty() => {
+            "SQL that is not read".into()
+        }
+        FacetKindRecord::Sql { kinds, tables } if tables.is_empty() => format!("SQL ({})", kinds.join(", ")),
+        FacetKindRecord::Sql { kinds, tables } => format!("SQL ({}) on {}", kinds.join(", "), tables.join(", ")),
         FacetKindRecord::Method { method } => format!("method `{method}`"),
         FacetKindRecord::Bare => "the call".into(),
     }
@@ -81,6 +86,7 @@ fn rule_for(kind: &FacetKindRecord) -> &'static str {
         }
         FacetKindRecord::Url { command: Some(_), .. } => "an allow with `command` and `host` would",
         FacetKindRecord::Url { .. } | FacetKindRecord::Address { .. } => "an allow with `tool` or `host` would",
+        FacetKindRecord::Sql { .. } => "an allow with `sql` and `tool` would",
         FacetKindRecord::Bare => "an allow with `tool` would",
     }
 }

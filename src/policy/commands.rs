@@ -177,7 +177,7 @@ pub(super) fn covers(fields: &Fields, target: Target<'_>) -> bool {
         }
         // Whom a command reaches is never covered by its words alone.
         Thing::Remote { .. } => !fields.host.is_empty(),
-        Thing::Path { .. } | Thing::Other => true,
+        Thing::Path { .. } | Thing::Sql(_) | Thing::Other => true,
         Thing::Command => command.powers.iter().all(|names| names.iter().any(|name| fields.option.contains(name))),
     }
 }

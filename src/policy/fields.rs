@@ -8,7 +8,9 @@ use super::hosts::{self, HostPattern};
 use super::judge::Subject;
 use super::model::TOOLS_CALL;
 use super::outlook::Prospect;
+use super::statements::{self, TablePattern};
 use crate::catalog::Catalogue;
+use crate::facet::{SqlFacet, StatementKind};
 use crate::pattern::{Location, NamePattern, PathPattern, Side};
 use crate::record::{Access, Depth, Source, Verdict};
 
@@ -100,6 +102,7 @@ pub(super) enum Thing<'a> {
         sure: bool,
     },
     Command,
+    Sql(&'a SqlFacet),
     Other,
 }
 
@@ -114,6 +117,8 @@ pub(super) struct Fields {
     pub command: Vec<WordsPattern>,
     pub option: Vec<String>,
     pub host: Vec<HostPattern>,
+    pub sql: Vec<StatementKind>,
+    pub table: Vec<TablePattern>,
     pub method: Vec<NamePattern>,
     pub args: Vec<ArgTest>,
     pub agent: Vec<NamePattern>,
@@ -166,7 +171,8 @@ impl Fields {
         let side = reading.side();
         let access = any(&self.access, |access| access_holds(*access, target.thing, side));
         let host = hosts::hold(&self.host, target.thing, side);
-        let places = access.min(host);
+        let sql = statements::are(&self.sql, target.thing, side).min(statements::name(&self.table, target.thing, side));
+        let places = access.min(host).min(sql);
         if places == Truth::False { places } else { places.min(self.but_places(subject, target, side)) }
     }
 
@@ -419,7 +425,7 @@ fn access_holds(wanted: Access, thing: Thing<'_>, side: Side) -> Truth {
             Side::Wide => Truth::True,
             Side::Exact => Truth::Unknown,
         },
-        Thing::Remote { .. } | Thing::Command | Thing::Other => Truth::False,
+        Thing::Remote { .. } | Thing::Command | Thing::Sql(_) | Thing::Other => Truth::False,
     }
 }
 

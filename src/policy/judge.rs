@@ -161,6 +161,7 @@ pub(super) fn target<'a>(facet: &'a Facet, facets: &'a [Facet]) -> Target<'a> {
         FacetKind::Command(command) => (Thing::Command, Some(command)),
         FacetKind::Url(url) => (remote(url.host.as_deref(), facet), url.command.as_ref()),
         FacetKind::Address(address) => (remote(address.host.as_deref(), facet), None),
+        FacetKind::Sql(sql) => (Thing::Sql(sql), None),
         FacetKind::Method(_) | FacetKind::Bare => (Thing::Other, None),
     };
     let running = command.map(|command| Running { command, facets });
@@ -214,6 +215,10 @@ pub(super) fn kind_record(kind: &FacetKind) -> FacetKindRecord {
         FacetKind::Address(AddressFacet { address, host }) => {
             FacetKindRecord::Address { address: address.clone(), host: host.clone() }
         }
+        FacetKind::Sql(sql) => FacetKindRecord::Sql {
+            kinds: sql.kinds.iter().map(|kind| kind.as_str().to_owned()).collect(),
+            tables: sql.tables.iter().cloned().collect(),
+        },
         FacetKind::Method(method) => FacetKindRecord::Method { method: method.clone() },
         FacetKind::Bare => FacetKindRecord::Bare,
     }

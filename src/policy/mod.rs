@@ -23,6 +23,7 @@ mod outlook;
 mod reach;
 mod read;
 mod request;
+mod statements;
 pub mod suite;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! The catalogue's entry for the tools that cases call.
 
-use portcullis::catalog::{Argument, Catalogue, Pointer, Tool};
+use portcullis::catalog::{Argument, Catalogue, Dialect, Pointer, Tool};
 use portcullis::record::Access;
 
 /// Names under which tools take a path; a tool that is not recursive takes any of them.
@@ -100,6 +100,11 @@ pub fn catalogue() -> Catalogue {
     add(&["git_add"], fs, vec![("repo_path", path(Access::Read)), ("files/*", staged)]);
     add(&["fetch", "http_get", "navigate"], "network", vec![("url", Argument::Url)]);
     add(&["send_mail"], "network", vec![("to", Argument::Address), ("body", Argument::Text)]);
+    let dialects = [None, Some(Dialect::Postgres), Some(Dialect::MySql), Some(Dialect::Sqlite)];
+    for (name, dialect) in ["query", "pg_query", "my_query", "lite_query"].into_iter().zip(dialects) {
+        let tool = Tool { dialect, arguments: vec![(pointer("sql"), Argument::Sql)], ..Tool::default() };
+        catalogue.tools.insert(name.to_owned(), tool);
+    }
     add(
         &["run_shell", "exec", "execute_command"],
         "shell",

@@ -62,7 +62,16 @@ pub fn translate(settings: Map<String, Value>) -> Result<Translated, String> {
     if let Some(unknown) = settings.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return Err(unknown.clone());
     }
-    let tools = settings.get("tools").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut tools = settings.get("tools").and_then(Value::as_object).cloned().unwrap_or_default();
+    for verdict in ["allow", "deny", "ask"] {
+        if let Some(expressions) = tools.remove(&format!("{verdict}_regex")) {
+            let mut names = list(tools.get(verdict));
+            for expression in list(Some(&expressions)) {
+                names.push(glob_of(&expression).ok_or_else(|| format!("tools.{verdict}_regex: {expression}"))?);
+            }
+            tools.insert(verdict.to_owned(), json!(names));
+        }
+    }
     if let Some(unknown) = tools.keys().find(|key| !["allow", "deny", "ask", "default"].contains(&key.as_str())) {
         return Err(format!("tools.{unknown}"));
     }
@@ -190,6 +199,16 @@ fn dot(name: &str) -> Option<(String, String)> {
 fn legal_id(id: &str) -> bool {
     let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     (1..=32).contains(&id.len()) && id.chars().all(legal)
+}
+
+/// The name or glob that an expression over whole names stands for; none where our names cannot say it.
+fn glob_of(expression: &str) -> Option<String> {
+    let open_start = if expression.starts_with('^') { "" } else { "*" };
+    let open_end = if expression.ends_with('$') { "" } else { "*" };
+    let inner = expression.trim_start_matches('^').trim_end_matches('$');
+    let inner = inner.replace(".*", "*").replace("\\.", "\u{1}").replace('.', "?").replace('\u{1}', ".");
+    let plain = inner.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*' | '?'));
+    plain.then(|| format!("{open_start}{inner}{open_end}"))
 }
 
 fn folder(prefix: &str) -> String {

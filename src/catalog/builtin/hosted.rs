@@ -1,6 +1,6 @@
 //! Servers that keep nothing in this machine's files: web, code hosting, databases, memory and demonstrations.
 
-use super::{READ, Server, TEXT, URL, USED, WRITE, tool};
+use super::{Dialect, READ, SQL, Server, TEXT, URL, USED, WRITE, tool};
 
 /// `mcp-server-fetch`.
 pub(super) const FETCH: Server =
@@ -127,14 +127,14 @@ pub(super) const GITHUB: Server = Server {
     ],
 };
 
-/// `mcp-server-sqlite`. Queries stay unmarked: they may name files (`ATTACH`).
+/// `mcp-server-sqlite`.
 pub(super) const SQLITE: Server = Server {
     name: "sqlite",
     category: "other",
     tools: &[
-        tool("read_query", &[]),
-        tool("write_query", &[]),
-        tool("create_table", &[]),
+        tool("read_query", &[("/query", SQL)]).dialect(Dialect::Sqlite),
+        tool("write_query", &[("/query", SQL)]).dialect(Dialect::Sqlite),
+        tool("create_table", &[("/query", SQL)]).dialect(Dialect::Sqlite),
         tool("list_tables", &[]).category("introspection"),
         tool("describe_table", &[("/table_name", TEXT)]).category("introspection"),
         tool("append_insight", &[("/insight", TEXT)]),

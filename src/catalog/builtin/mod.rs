@@ -12,7 +12,7 @@ mod shell;
 
 use std::sync::LazyLock;
 
-use super::{Argument, Catalogue, Pointer, Tool};
+use super::{Argument, Catalogue, Dialect, Pointer, Tool};
 use crate::record::Access;
 
 /// Every built-in entry with its name.
@@ -55,10 +55,11 @@ struct Line {
     arguments: &'static [(&'static str, Mark)],
     argv: &'static [&'static str],
     recursive_if: Option<&'static str>,
+    dialect: Option<Dialect>,
 }
 
 const fn tool(tool: &'static str, arguments: &'static [(&'static str, Mark)]) -> Line {
-    Line { tool, category: None, arguments, argv: &[], recursive_if: None }
+    Line { tool, category: None, arguments, argv: &[], recursive_if: None, dialect: None }
 }
 
 impl Line {
@@ -68,6 +69,10 @@ impl Line {
 
     const fn argv(self, argv: &'static [&'static str]) -> Self {
         Self { argv, ..self }
+    }
+
+    const fn dialect(self, dialect: Dialect) -> Self {
+        Self { dialect: Some(dialect), ..self }
     }
 
     const fn recursive_if(self, pointer: &'static str) -> Self {
@@ -85,6 +90,7 @@ enum Mark {
     Cwd,
     Stdin,
     Url,
+    Sql,
     Text,
 }
 
@@ -101,6 +107,7 @@ const CODE: Mark = Mark::Code;
 const CWD: Mark = Mark::Cwd;
 const STDIN: Mark = Mark::Stdin;
 const URL: Mark = Mark::Url;
+const SQL: Mark = Mark::Sql;
 const TEXT: Mark = Mark::Text;
 
 const fn path(access: Option<Access>) -> Mark {
@@ -145,6 +152,7 @@ impl Mark {
             Self::Cwd => Argument::Cwd,
             Self::Stdin => Argument::Stdin,
             Self::Url => Argument::Url,
+            Self::Sql => Argument::Sql,
             Self::Text => Argument::Text,
         }
     }
@@ -163,6 +171,7 @@ impl Line {
             arguments: self.arguments.iter().map(|(at, mark)| (pointer(at), mark.argument())).collect(),
             argv: (!self.argv.is_empty()).then(|| self.argv.iter().map(|&word| word.to_owned()).collect()),
             recursive_if: self.recursive_if.map(pointer),
+            dialect: self.dialect,
             heuristic: false,
         }
     }

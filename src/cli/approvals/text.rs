@@ -185,6 +185,9 @@ fn facet_text(out: &mut String, facet: &FacetRecord) {
         }
         FacetKindRecord::Url { url, .. } => field(out, "url", &visible(url)),
         FacetKindRecord::Address { address, .. } => field(out, "address", &visible(address)),
+        FacetKindRecord::Sql { kinds, tables } => {
+            field(out, "sql", &visible(&format!("{} on {}", kinds.join(" "), tables.join(" "))));
+        }
         FacetKindRecord::Method { method } => field(out, "method", &visible(method)),
         FacetKindRecord::Bare => {}
     }

@@ -191,6 +191,7 @@ pub(super) fn describe(facet: &FacetRecord) -> String {
         kind @ FacetKindRecord::Command { .. } => format!("command {}", kind.command_line().unwrap_or_default()),
         FacetKindRecord::Url { url, .. } => format!("url {url}"),
         FacetKindRecord::Address { address, .. } => format!("address {address}"),
+        FacetKindRecord::Sql { kinds, tables } => format!("sql {} on {}", kinds.join(" "), tables.join(" ")),
         FacetKindRecord::Method { method } => format!("method {method}"),
         FacetKindRecord::Bare => "the call itself".into(),
     };

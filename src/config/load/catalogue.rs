@@ -30,7 +30,7 @@ const WORDS: [(&str, Word); 12] = [
     ("secret", Word::Is(Argument::Secret)),
     ("path", Word::NeedsAccess),
     ("address", Word::Is(Argument::Address)),
-    ("sql", Word::Later),
+    ("sql", Word::Is(Argument::Sql)),
     ("decode", Word::Later),
 ];
 

@@ -8,6 +8,7 @@ use super::super::{
 };
 use super::values::{Surroundings, check_folder, web_address};
 use super::{catalogue, set};
+use crate::catalog::Dialect;
 use crate::secret::Secret;
 use http::{HeaderName, HeaderValue};
 
@@ -91,7 +92,9 @@ pub(super) fn upstream(entry: &Entry, around: &Surroundings<'_>, report: &mut Re
     set(&mut upstream.timeout, fields.optional("timeout").and_then(|node| node.duration(report)));
     let answers = [("ask", NewTools::Ask), ("deny", NewTools::Deny), ("accept", NewTools::Accept)];
     set(&mut upstream.new_tools, fields.optional("new_tools").and_then(|node| node.choice(&answers, report)));
-    fields.later("dialect", report);
+    if let Some(dialect) = fields.optional("dialect").and_then(|node| node.choice(&Dialect::ALL, report)) {
+        upstream.catalogue.tools.values_mut().for_each(|tool| tool.dialect = Some(dialect));
+    }
     if matches!(transport, Some(Transport::Workspace)) && upstream.cwd != upstream.root {
         report.error(fields.at, "the workspace starts at its root").help("leave `cwd` out");
     }

@@ -234,7 +234,7 @@ impl<'a> Call<'a> {
     }
 
     /// A text that might lead to a guarded path.
-    fn hint(&mut self, at: &str, text: &str) {
+    pub(super) fn hint(&mut self, at: &str, text: &str) {
         if self.strays.len() >= MAX_HINTS {
             let floor = Floor::because(FloorWhy::Shell, "more texts that may be paths than are looked at");
             if self.floors.last() != Some(&floor) {

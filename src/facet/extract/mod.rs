@@ -4,6 +4,7 @@ mod command;
 mod glob;
 mod places;
 mod remote;
+mod sql;
 mod stray;
 
 use super::path::{Plain, Space, file_rest, scheme};
@@ -28,6 +29,7 @@ pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<
             Argument::Code => call.code_argument(pointer),
             Argument::Url => call.url_argument(pointer)?,
             Argument::Address => call.address_argument(pointer)?,
+            Argument::Sql => call.sql_argument(pointer)?,
             _ => {}
         }
     }

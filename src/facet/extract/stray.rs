@@ -92,9 +92,9 @@ impl<'a> Call<'a> {
         for (pointer, argument) in &self.tool.arguments {
             match argument {
                 Argument::Command | Argument::Code | Argument::Env if pointer.covers(keys) => known = Known::InPart,
-                Argument::Url if pointer.fits(keys) => known = Known::InPart,
+                Argument::Url | Argument::Sql if pointer.fits(keys) => known = Known::InPart,
                 Argument::Address if pointer.covers(keys) => return Known::Fully,
-                Argument::Command | Argument::Code | Argument::Env | Argument::Url => {}
+                Argument::Command | Argument::Code | Argument::Env | Argument::Url | Argument::Sql => {}
                 _ if pointer.fits(keys) => return Known::Fully,
                 _ => {}
             }

@@ -46,6 +46,7 @@ fn facets(touched: &Touched) -> Vec<String> {
         FacetKind::Address(AddressFacet { address, host }) => {
             format!("address {address} at {}", host.as_deref().unwrap_or("nowhere"))
         }
+        FacetKind::Sql(sql) => format!("sql on {}", sql.tables.iter().cloned().collect::<Vec<_>>().join(" ")),
         FacetKind::Method(method) => format!("method {method}"),
         FacetKind::Bare => "bare".to_owned(),
     };

@@ -4,19 +4,19 @@ use super::args;
 use crate::config::is_upstream_id;
 use crate::config::yaml::{Fields as Yaml, Node, Report};
 use crate::diagnostic::did_you_mean;
+use crate::facet::StatementKind;
 use crate::pattern::{NamePattern, PathPattern, PatternError};
 use crate::policy::commands::{WordsPattern, option};
 use crate::policy::fields::{Fields, Paths, ToolTerm};
 use crate::policy::hosts::HostPattern;
+use crate::policy::statements::TablePattern;
 use crate::record::{Access, Depth, Source};
 
 /// The fields that can match.
-const MATCHING: [&str; 13] = [
-    "tool", "upstream", "category", "path", "access", "command", "option", "host", "method", "args", "agent", "depth",
-    "source",
+const MATCHING: [&str; 15] = [
+    "tool", "upstream", "category", "path", "access", "command", "option", "host", "sql", "table", "method", "args",
+    "agent", "depth", "source",
 ];
-/// Those that a later version reads.
-const LATER: [&str; 2] = ["sql", "table"];
 
 const CATEGORIES: [&str; 7] = ["filesystem", "shell", "subagent", "introspection", "config", "network", "other"];
 const ACCESS: [(&str, Access); 3] = [("read", Access::Read), ("write", Access::Write), ("delete", Access::Delete)];
@@ -25,13 +25,10 @@ const SOURCE: [(&str, Source); 2] = [("interactive", Source::Interactive), ("bac
 
 /// Takes the matching fields; an error if there is not one.
 pub(super) fn matching(yaml: &mut Yaml<'_>, what: &str, report: &mut Report) -> Fields {
-    if !MATCHING.iter().chain(&LATER).any(|name| yaml.has(name)) {
+    if !MATCHING.iter().any(|name| yaml.has(name)) {
         report
             .error(yaml.at, format!("{what} without a matching field would match everything"))
             .help("say what it is about: `tool`, `path`, …; every tool call is `tool: \"@any\"`");
-    }
-    for later in LATER {
-        yaml.later(later, report);
     }
     let mut path = Paths::default();
     let entries = each(yaml, "path", report, |text| PathPattern::parse(text).map(PathPattern::with_physical));
@@ -45,6 +42,8 @@ pub(super) fn matching(yaml: &mut Yaml<'_>, what: &str, report: &mut Report) -> 
         command: each(yaml, "command", report, WordsPattern::parse),
         option: each(yaml, "option", report, option),
         host: each(yaml, "host", report, HostPattern::parse),
+        sql: words(yaml, "sql", &StatementKind::ALL, report),
+        table: each(yaml, "table", report, TablePattern::parse),
         method: each(yaml, "method", report, NamePattern::parse),
         args: yaml.optional("args").map(|node| args::tests(node, report)).unwrap_or_default(),
         agent: each(yaml, "agent", report, NamePattern::parse),

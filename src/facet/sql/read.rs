@@ -1,0 +1,321 @@
+//! One dialect's reading: every statement, those in CTEs and subqueries included.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, FromTable, Ident, ObjectName, ObjectNamePart, ObjectType, Query, Select, Set, SetExpr,
+    Statement, TableFactor, TableObject, Visit, Visitor,
+};
+use sqlparser::dialect::{self, GenericDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, Tokenizer};
+
+use super::functions::is_pure;
+use super::{MAX_NESTING, MAX_TOKENS, SqlFacet, StatementKind as Kind};
+use crate::catalog::Dialect;
+
+/// Reads a text in one dialect; none is the parser's generic one.
+///
+/// # Errors
+/// Why the text is not read.
+pub(super) fn read(text: &str, dialect: Option<Dialect>) -> Result<SqlFacet, String> {
+    let of: &dyn dialect::Dialect = match dialect {
+        None => &GenericDialect {},
+        Some(Dialect::Postgres) => &PostgreSqlDialect {},
+        Some(Dialect::MySql) => &MySqlDialect {},
+        Some(Dialect::Sqlite) => &SQLiteDialect {},
+    };
+    let not_read = |error: &dyn std::fmt::Display| format!("an SQL text that is not understood: {error}");
+    let tokens = Tokenizer::new(of, text).tokenize().map_err(|error| not_read(&error))?;
+    let said = |token: &&Token| !matches!(token, Token::Whitespace(_));
+    if tokens.iter().filter(said).count() > MAX_TOKENS {
+        return Err("an SQL text with too many words".to_owned());
+    }
+    // The data behind a `COPY` are whatever the database does not take for statements.
+    if tokens.iter().any(|token| matches!(token, Token::CopyData { .. })) {
+        return Err("an SQL text with data in it".to_owned());
+    }
+    if nesting(&tokens) > MAX_NESTING {
+        return Err("an SQL text that is nested too deep".to_owned());
+    }
+    let mut parser = Parser::new(of).with_recursion_limit(MAX_NESTING * 2).with_tokens(tokens);
+    let statements = parser.parse_statements().map_err(|error| not_read(&error))?;
+    if parser.peek_token().token != Token::EOF {
+        return Err("an SQL text that goes on where the parser ends".to_owned());
+    }
+    if statements.is_empty() {
+        return Err("an SQL text without a statement".to_owned());
+    }
+    let mut walk = Walk { dialect, found: SqlFacet::default(), scopes: Vec::new() };
+    let _: ControlFlow<()> = statements.visit(&mut walk);
+    Ok(walk.found)
+}
+
+/// How deep brackets and `CASE` go.
+fn nesting(tokens: &[Token]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for token in tokens {
+        match token {
+            Token::LParen | Token::LBracket | Token::LBrace => depth += 1,
+            Token::RParen | Token::RBracket | Token::RBrace => depth = depth.saturating_sub(1),
+            Token::Word(word) if word.keyword == Keyword::CASE => depth += 1,
+            Token::Word(word) if word.keyword == Keyword::END => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+struct Walk {
+    dialect: Option<Dialect>,
+    found: SqlFacet,
+    /// The queries that are being visited, outermost first.
+    scopes: Vec<Scope>,
+}
+
+/// The names that a query's `WITH` gives.
+struct Scope {
+    names: Vec<Ident>,
+    /// Where the query of each name lies: only to know it again.
+    queries: Vec<*const Query>,
+    recursive: bool,
+    /// How many of the names hold just now.
+    visible: usize,
+}
+
+impl Walk {
+    fn kind(&mut self, kind: Kind) {
+        self.found.kinds.insert(kind);
+    }
+
+    fn table(&mut self, name: &ObjectName) {
+        let mut parts = Vec::new();
+        for part in &name.0 {
+            match part {
+                // `FROM 'file'`, or a name that is computed.
+                ObjectNamePart::Identifier(ident) if ident.quote_style != Some('\'') => parts.push(self.part(ident)),
+                _ => return self.kind(Kind::Other),
+            }
+        }
+        self.found.tables.insert(parts.join("."));
+    }
+
+    /// A part of a name as the database compares it.
+    fn part(&self, ident: &Ident) -> String {
+        let folds = match self.dialect {
+            Some(Dialect::Postgres) => ident.quote_style.is_none(),
+            Some(Dialect::Sqlite) => true,
+            Some(Dialect::MySql) | None => false,
+        };
+        let name = if folds { ident.value.to_ascii_lowercase() } else { ident.value.clone() };
+        if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return name;
+        }
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+
+    /// Whether the name is one that a `WITH` around it gives. Only the very same spelling is.
+    fn is_given(&self, name: &ObjectName) -> bool {
+        let [ObjectNamePart::Identifier(wanted)] = name.0.as_slice() else { return false };
+        let same = |given: &Ident| given.value == wanted.value && given.quote_style == wanted.quote_style;
+        self.scopes.iter().any(|scope| scope.names.iter().take(scope.visible).any(same))
+    }
+
+    /// What is written to is a table, whatever a `WITH` calls so.
+    fn target(&mut self, factor: &TableFactor) {
+        match factor {
+            TableFactor::Table { name, .. } => self.table(name),
+            _ => self.kind(Kind::Other),
+        }
+    }
+
+    fn function(&mut self, name: &ObjectName) {
+        if !is_pure(name, self.dialect) {
+            self.kind(Kind::Call);
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement) -> &'static [Kind] {
+        match statement {
+            Statement::Query(_) => &[Kind::Select],
+            // What it explains is judged, whether it runs or not.
+            Statement::Explain { .. } => &[],
+            Statement::Insert(insert) => {
+                match &insert.table {
+                    TableObject::TableName(name) => self.table(name),
+                    TableObject::TableFunction(_) | TableObject::TableQuery(_) => self.kind(Kind::Other),
+                }
+                let replaces = insert.replace_into || insert.or.is_some() || insert.overwrite;
+                if replaces {
+                    self.kind(Kind::Delete);
+                }
+                if insert.on.is_some() { &[Kind::Insert, Kind::Update] } else { &[Kind::Insert] }
+            }
+            Statement::Update(update) => {
+                self.target(&update.table.relation);
+                &[Kind::Update]
+            }
+            Statement::Delete(delete) => {
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+                from.iter().for_each(|from| self.target(&from.relation));
+                &[Kind::Delete]
+            }
+            Statement::Merge(merge) => {
+                self.target(&merge.table);
+                &[Kind::Insert, Kind::Update, Kind::Delete]
+            }
+            Statement::Truncate(_) => &[Kind::Delete],
+            Statement::CreateTable(table) if !table.external && table.location.is_none() => &[Kind::Ddl],
+            Statement::CreateView(_) | Statement::CreateIndex(_) | Statement::AlterTable(_) => &[Kind::Ddl],
+            Statement::Drop { object_type: ObjectType::Table | ObjectType::View, names, table: None, .. } => {
+                names.iter().for_each(|name| self.table(name));
+                &[Kind::Ddl]
+            }
+            Statement::Grant(_)
+            | Statement::Revoke(_)
+            | Statement::GrantRole(_)
+            | Statement::RevokeRole(_)
+            | Statement::Deny(_)
+            | Statement::AlterDefaultPrivileges(_)
+            | Statement::CreateRole(_)
+            | Statement::AlterRole { .. }
+            | Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::CreatePolicy(_)
+            | Statement::AlterPolicy(_)
+            | Statement::DropPolicy(_)
+            | Statement::Drop { object_type: ObjectType::Role | ObjectType::User, .. } => &[Kind::Dcl],
+            Statement::StartTransaction { .. }
+            | Statement::Commit { .. }
+            | Statement::Rollback { .. }
+            | Statement::Savepoint { .. }
+            | Statement::ReleaseSavepoint { .. } => &[Kind::Tx],
+            Statement::Set(Set::SetRole { .. } | Set::SetSessionAuthorization(_)) => &[Kind::Set, Kind::Dcl],
+            Statement::Set(_) | Statement::Reset(_) | Statement::Use(_) | Statement::Pragma { .. } => &[Kind::Set],
+            Statement::Call(_)
+            | Statement::Execute { .. }
+            | Statement::Prepare { .. }
+            | Statement::Deallocate { .. } => &[Kind::Call],
+            Statement::Copy { .. } | Statement::LoadData { .. } | Statement::Unload { .. } => &[Kind::Copy],
+            other if is_definition(other) => &[Kind::Ddl, Kind::Other],
+            _ => &[Kind::Other],
+        }
+    }
+}
+
+/// Definitions that go beyond tables.
+fn is_definition(statement: &Statement) -> bool {
+    // The verbs that only definitions begin with; there are some eighty of them, and more with each version.
+    let text = statement.to_string();
+    ["CREATE ", "ALTER ", "DROP ", "RENAME ", "COMMENT "].iter().any(|verb| text.starts_with(verb))
+}
+
+impl Visitor for Walk {
+    type Break = ();
+
+    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<()> {
+        let kinds = self.statement(statement);
+        self.found.kinds.extend(kinds);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        match &*query.body {
+            SetExpr::Values(_) | SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {}
+            _ => self.kind(Kind::Select),
+        }
+        if !query.locks.is_empty() {
+            self.kind(Kind::Update);
+        }
+        let beyond = query.for_clause.is_some() || query.settings.is_some() || query.format_clause.is_some();
+        if beyond || !query.pipe_operators.is_empty() {
+            self.kind(Kind::Other);
+        }
+        self.named_tables(&query.body);
+        let own: *const Query = query;
+        if let Some(outer) = self.scopes.last_mut()
+            && let Some(at) = outer.queries.iter().position(|given| std::ptr::eq(*given, own))
+        {
+            // A name holds in the queries after its own, and in all of them where they may recurse.
+            outer.visible = if outer.recursive { outer.names.len() } else { at };
+        }
+        let given = query.with.iter().flat_map(|with| &with.cte_tables);
+        let names: Vec<Ident> = given.clone().map(|cte| cte.alias.name.clone()).collect();
+        let queries = given.map(|cte| std::ptr::from_ref(&*cte.query)).collect();
+        let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        self.scopes.push(Scope { visible: names.len(), names, queries, recursive });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.scopes.pop();
+        let own: *const Query = query;
+        if let Some(outer) = self.scopes.last_mut()
+            && outer.queries.iter().any(|given| std::ptr::eq(*given, own))
+        {
+            outer.visible = outer.names.len();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        if select.into.is_some() {
+            self.kind(Kind::Ddl);
+            self.kind(Kind::Other);
+        }
+        if !select.lateral_views.is_empty() {
+            self.kind(Kind::Other);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        if !self.is_given(relation) {
+            self.table(relation);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.function(name),
+            TableFactor::Table { .. }
+            | TableFactor::Derived { .. }
+            | TableFactor::NestedJoin { .. }
+            | TableFactor::UNNEST { .. }
+            | TableFactor::TableFunction { .. }
+            | TableFactor::JsonTable { .. } => {}
+            _ => self.kind(Kind::Other),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) => self.function(&function.name),
+            Expr::BinaryOp { op, .. } => match op {
+                BinaryOperator::Custom(_) | BinaryOperator::PGCustomBinaryOperator(_) => self.kind(Kind::Call),
+                BinaryOperator::Assignment => self.kind(Kind::Set),
+                _ => {}
+            },
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Walk {
+    /// `TABLE name`, which the visitor does not show.
+    fn named_tables(&mut self, body: &SetExpr) {
+        match body {
+            SetExpr::Table(_) => self.kind(Kind::Other),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.named_tables(left);
+                self.named_tables(right);
+            }
+            _ => {}
+        }
+    }
+}

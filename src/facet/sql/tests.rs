@@ -1,0 +1,259 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+use super::*;
+use Dialect::{MySql, Postgres, Sqlite};
+
+/// `kinds on tables`, or `unread`.
+fn says(text: &str, dialect: Option<Dialect>) -> String {
+    let (facet, floors) = read(text, dialect);
+    assert_eq!(facet.kinds.is_empty(), !floors.is_empty(), "{text}: {floors:?}");
+    if facet.kinds.is_empty() {
+        return "unread".to_owned();
+    }
+    let kinds: Vec<&str> = facet.kinds.iter().map(|kind| kind.as_str()).collect();
+    let tables: Vec<&str> = facet.tables.iter().map(String::as_str).collect();
+    if tables.is_empty() { kinds.join(" ") } else { format!("{} on {}", kinds.join(" "), tables.join(" ")) }
+}
+
+fn all_say(cases: &[(&str, &str)], dialects: &[Option<Dialect>]) {
+    let mut wrong = Vec::new();
+    for (text, expected) in cases {
+        for dialect in dialects {
+            let said = says(text, *dialect);
+            if said != *expected {
+                wrong.push(format!("{dialect:?} {text}: {said}, not {expected}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn statements_are_told_apart_in_every_dialect() {
+    all_say(
+        &[
+            ("SELECT 1", "select"),
+            ("select id, name from users where id = 7 order by name limit 3;", "select on users"),
+            ("select count(*), max(a.x), coalesce(b.y, 'it''s') from s.a join b on a.id = b.id", "select on b s.a"),
+            ("select * from a where id in (select id from b) union all select * from c", "select on a b c"),
+            ("select case when x > 1 then 'delete' else 'drop' end from t -- the end", "select on t"),
+            ("select /* plain */ x from t", "select on t"),
+            ("with x as (select * from a) select * from x", "select on a"),
+            ("insert into t (a) values (1)", "insert on t"),
+            ("insert into t select * from s", "select insert on s t"),
+            ("update t set a = 1 where b = 2", "update on t"),
+            ("delete from t where a = 1", "delete on t"),
+            ("create table t (a int)", "ddl on t"),
+            ("alter table t add column b int", "ddl on t"),
+            ("drop table t", "ddl on t"),
+            ("create view v as select * from t", "select ddl on t v"),
+            ("select 1; delete from t", "select delete on t"),
+            ("begin; update t set a = 1; commit", "update tx on t"),
+            ("select lower(name), sleep(5) from t", "select call on t"),
+            ("select a from t where b = evil(a)", "select call on t"),
+            ("insert into t (a) values (nextval('s'))", "insert call on t"),
+            ("select s.lower(name) from t", "select call on t"),
+            ("explain select * from t", "select on t"),
+        ],
+        &[None, Some(Postgres), Some(MySql), Some(Sqlite)],
+    );
+}
+
+#[test]
+fn what_looks_like_a_select_and_does_more_is_none() {
+    all_say(
+        &[
+            ("select * into n from t", "select ddl other on t"),
+            ("select * from t for update", "select update on t"),
+            ("with x as (delete from t returning *) select * from x", "select delete on t"),
+            ("with x as (select 1) insert into t select * from x", "select insert on t"),
+            ("with x as (update t set a = 1 returning a) select * from x", "select update on t"),
+            ("explain analyze delete from t", "delete on t"),
+            ("explain (analyze) update t set a = 1", "update on t"),
+            ("select pg_read_file('/etc/passwd')", "select call"),
+            ("select * from pg_ls_dir('/')", "select call on pg_ls_dir"),
+            ("select lo_import('/etc/passwd')", "select call"),
+            ("select dblink('host=x', 'drop table t')", "select call"),
+            ("select query_to_xml('delete from t', true, true, '')", "select call"),
+            ("select set_config('role', 'admin', false)", "select call"),
+            ("select pg_catalog.lower('A'), pg_catalog.pg_sleep(1)", "select call"),
+            ("select pg_catalog.lower('A')", "select"),
+            ("select 1 operator(pg_catalog.+) 2", "select call"),
+            ("values (pg_sleep(9))", "select call"),
+            ("copy t from program 'id'", "copy"),
+            ("copy t to '/tmp/x'", "copy"),
+            ("copy (select * from t) to '/tmp/x'", "select copy on t"),
+            ("do $$ begin execute 'drop table t'; end $$", "unread"),
+            ("call p()", "call"),
+            ("prepare p as delete from t", "delete call on t"),
+            ("execute p", "call"),
+            ("set role admin", "dcl set"),
+            ("set session authorization admin", "dcl set"),
+            ("grant select on t to eve", "dcl"),
+            ("truncate t", "delete on t"),
+            ("merge into t using s on t.a = s.a when matched then delete", "insert update delete on s t"),
+            ("create function f() returns int as $$ select 1 $$ language sql", "ddl other"),
+            ("create extension plpython3u", "ddl other"),
+            ("insert into t values (1) on conflict (a) do update set b = 2", "insert update on t"),
+            ("listen x", "other"),
+            ("select 1 end; drop table t", "unread"),
+            ("select $$a; drop table t$$", "select"),
+            ("select $a$ $$ $a$", "select"),
+            ("select 'a\\' from t", "select on t"),
+            (
+                "select \"T\", x::int, '{\"a\":1}'::jsonb #> '{a}' from \"My.Table\", Users",
+                "select on \"My.Table\" users",
+            ),
+        ],
+        &[Some(Postgres)],
+    );
+    all_say(
+        &[
+            ("attach database 'x.db' as y", "other"),
+            ("pragma writable_schema = 1", "set"),
+            ("vacuum into 'x.db'", "unread"),
+            ("select * from 'file.csv'", "select other"),
+            ("select load_extension('x')", "select call"),
+            ("select writefile('x', 'y')", "select call"),
+            ("replace into t values (1)", "insert delete on t"),
+            ("insert or replace into t values (1)", "insert delete on t"),
+            ("select * from `t`, [u], \"V\"", "select on t u v"),
+        ],
+        &[Some(Sqlite)],
+    );
+    all_say(
+        &[
+            ("select load_file('/etc/passwd')", "select call"),
+            ("select benchmark(1, 2), get_lock('a', 1)", "select call"),
+            ("load data infile '/etc/passwd' into table t", "unread"),
+            ("set global general_log = 1", "set"),
+            ("set @x = 1", "set"),
+            ("select @@global.version, @x", "select"),
+            ("select * from t # the end", "select on t"),
+            ("select `a` from `T`", "select on T"),
+            ("delete a from a join b on a.id = b.id", "delete on a b"),
+        ],
+        &[Some(MySql)],
+    );
+}
+
+#[test]
+fn a_name_given_by_with_hides_no_table() {
+    all_say(
+        &[
+            ("with secrets as (select * from secrets) select * from secrets", "select on secrets"),
+            (
+                "with x as (select 1) select * from (with secrets as (select 1) select * from secrets) y, secrets",
+                "select on secrets",
+            ),
+            ("with recursive x as (select 1 as n union all select n + 1 from x) select * from x", "select"),
+            ("with x as (select * from y), y as (select 1) select * from x", "select on y"),
+            ("with x as (select 1), y as (select * from x) select * from y", "select"),
+            ("with x as (select 1) select * from public.x", "select on public.x"),
+            ("with t as (select 1) delete from t", "select delete on t"),
+            ("with \"X\" as (select 1) select * from x", "select on x"),
+        ],
+        &[Some(Postgres)],
+    );
+}
+
+#[test]
+fn what_databases_read_differently_is_not_read_without_a_dialect() {
+    for text in [
+        "",
+        ";",
+        "-- nothing",
+        "selec 1",
+        "select 1 /*! ; drop table t */",
+        "select 1 /*!50000 union select 2 */",
+        "select 1 /*M! ; drop table t */",
+        "select /*+ SET_VAR(sql_mode='') */ 1",
+        "select 1 /* /* */ ; drop table t -- */",
+        "select 1 /*/*/ ; drop table t /*/*/",
+        "select 1 /* open",
+        "select 1 --1",
+        "select 1 --\u{a0}x",
+        "select 1 -- x\r; drop table t",
+        "select 1 # x\n; drop table t",
+        "select '\\'; drop table t -- '",
+        "select '\\\\'; drop table t -- '",
+        "select \"\\\"; drop table t -- \"",
+        "select $$ $$; drop table t; select $$ $$",
+        "select 1 as a$$; drop table t; select 1 as b$$",
+        "select E'\\'; drop table t --'",
+        "select U&'\\0027; drop table t --'",
+        "select _utf8'\\'; drop table t --'",
+        "select N'\\'; drop table t --'",
+        "select `a'` from t where x = '`'; drop table t --'",
+        "select [a'] from t where x = ']'; drop table t --'",
+        "select 1\u{a0}; drop table t",
+        "select 1\u{2028}from t",
+        "ѕelect 1",
+        "select '\u{202e}'",
+        "select @x := 1",
+        "select 1 \\! id",
+        "\\! id",
+        ".shell id",
+        "select 1 into outfile '/tmp/x'",
+        "select 1 into dumpfile '/tmp/x'",
+        "select 1union select 2",
+        "select 1e from t",
+        "copy t from stdin;\n1\n\\.\ndrop table t;",
+        "select '",
+        "select x::int from t",
+    ] {
+        assert_eq!(says(text, None), "unread", "{text}");
+    }
+    // A dialect settles what is another database's alone, and no more.
+    for dialect in [Postgres, MySql, Sqlite] {
+        for text in [
+            "select 1 /*! ; drop table t */",
+            "select 1 /* /* */ ; drop table t -- */",
+            "select 1 \\! id",
+            "select 1 --1",
+        ] {
+            assert_eq!(says(text, Some(dialect)), "unread", "{dialect:?} {text}");
+        }
+    }
+    for text in ["select '\\'; drop table t -- '", "select $$ $$; drop table t; select $$ $$"] {
+        assert_eq!(says(text, Some(MySql)), "unread", "{text}");
+    }
+    assert_eq!(says("select '\\'; drop table t -- '", Some(Postgres)), "select ddl on t");
+    assert_eq!(says("select a$$; drop table t; select b$$", Some(Sqlite)), "unread");
+}
+
+#[test]
+fn too_much_is_not_parsed() {
+    for (open, middle, close) in
+        [("(", "1", ")"), ("(select ", "1", ")"), ("abs(", "1", ")"), ("case when 1 then ", "1", " end")]
+    {
+        let nested = |n: usize| format!("select {}{middle}{}", open.repeat(n), close.repeat(n));
+        let start = std::time::Instant::now();
+        for n in [8, MAX_NESTING, MAX_NESTING + 1, 5_000] {
+            for dialect in [None, Some(Postgres), Some(MySql), Some(Sqlite)] {
+                let said = says(&nested(n), dialect);
+                assert!(n <= MAX_NESTING || said == "unread", "{open} {n}: {said}");
+            }
+        }
+        assert!(start.elapsed().as_secs() < 20, "{open}: {:?}", start.elapsed());
+    }
+    for open in [
+        "select * from ((((((((((((((((((((((((((((((((",
+        "select not not not ",
+        "select - - - -",
+        "select [[[[[[[[[[[[[[[[",
+    ] {
+        let start = std::time::Instant::now();
+        let _ = says(open, None);
+        assert!(start.elapsed().as_secs() < 4, "{open}: {:?}", start.elapsed());
+    }
+    let chain = |n: usize| format!("select 1{}", "+1".repeat(n));
+    assert_eq!(says(&chain(MAX_TOKENS / 2 - 2), Some(Postgres)), "select");
+    assert_eq!(says(&chain(MAX_TOKENS), Some(Postgres)), "unread");
+    assert_eq!(says(&format!("select '{}'", "a".repeat(MAX_BYTES)), Some(Postgres)), "unread");
+    let unions = format!("select 1{}", " union select 1".repeat(1_300));
+    assert_eq!(says(&unions, Some(Postgres)), "select");
+    let nots = format!("select {}1", "not ".repeat(3_000));
+    assert_eq!(says(&nots, Some(Postgres)), "unread");
+    let selects = "select 1; ".repeat(1_000);
+    assert_eq!(says(&selects, None), "select");
+}
