@@ -5,6 +5,7 @@ mod guess;
 mod pointer;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::record::Access;
 
@@ -12,7 +13,7 @@ pub use guess::names_a_path;
 pub use pointer::{Pointer, Selected};
 
 /// The entries that an upstream uses.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Catalogue {
     /// By tool name.
     pub tools: BTreeMap<String, Tool>,
@@ -31,7 +32,11 @@ impl Catalogue {
 
     /// The entry for a tool, or one guessed from its schema (`heuristic`), which adds facets and floors only.
     pub fn tool(&self, name: &str, input_schema: Option<&serde_json::Value>) -> Tool {
-        self.tools.get(name).cloned().unwrap_or_else(|| guess::tool(input_schema))
+        let mut tool = self.tools.get(name).cloned().unwrap_or_else(|| guess::tool(input_schema));
+        if let Some(unwrap) = &mut tool.unwrap {
+            unwrap.within = Some(Arc::new(self.clone()));
+        }
+        tool
     }
 }
 
@@ -47,6 +52,8 @@ pub struct Tool {
     /// The boolean that makes the tool go on below its paths, where it has one: without it, or where it is `false`, no
     /// path of the call is recursive. Only for tools that are known to obey it.
     pub recursive_if: Option<Pointer>,
+    /// For a bridge tool: where it names the tool that it calls, and that tool's arguments.
+    pub unwrap: Option<Unwrap>,
     /// Which SQL its texts are; none where that is not known.
     pub dialect: Option<Dialect>,
     /// Whether this was guessed, not written.
@@ -63,7 +70,42 @@ impl Tool {
 
     /// Whether it runs commands.
     pub fn runs_commands(&self) -> bool {
-        self.argv.is_some() || self.arguments.iter().any(|(_, argument)| *argument == Argument::Command)
+        self.argv.is_some()
+            || self.unwrap.is_some()
+            || self.arguments.iter().any(|(_, argument)| *argument == Argument::Command)
+    }
+}
+
+/// How a bridge tool (`call_tool`) says what it calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unwrap {
+    /// The name of a tool of the same upstream.
+    pub name: Pointer,
+    /// An object, or a text of JSON.
+    pub arguments: Pointer,
+    /// Where that tool is looked up.
+    pub within: Option<Arc<Catalogue>>,
+}
+
+/// How a text holds a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// One JSON text.
+    Json,
+    /// One YAML document.
+    Yaml,
+}
+
+impl Format {
+    /// The formats by their names in `portcullis.yaml`.
+    pub const ALL: [(&str, Self); 2] = [("json", Self::Json), ("yaml", Self::Yaml)];
+
+    /// Its name for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Yaml => "YAML",
+        }
     }
 }
 
@@ -117,6 +159,8 @@ pub enum Argument {
     Address,
     /// A text of one or several SQL statements.
     Sql,
+    /// A text that holds a value: pointers, of the catalogue and of rules, go through it.
+    Decode(Format),
     /// Text that names nothing.
     Text,
     /// Never shown.

@@ -27,6 +27,11 @@ impl Pointer {
         found
     }
 
+    /// Visits everything that the pointer leads to.
+    pub fn each_mut(&self, root: &mut Value, visit: &mut impl FnMut(&mut Value)) {
+        each(&self.0, root, visit);
+    }
+
     /// Where a member stands that another parser could take for one that the pointer names, although it is called
     /// otherwise.
     pub fn variant(&self, root: &Value) -> Option<String> {
@@ -72,6 +77,25 @@ fn descend<'a>(pointer: &[Box<str>], value: &'a Value, at: &mut String, found: &
             }
         }
         _ => found.push(Selected::TooShallow(at.clone(), value)),
+    }
+}
+
+fn each(pointer: &[Box<str>], value: &mut Value, visit: &mut impl FnMut(&mut Value)) {
+    let Some((key, rest)) = pointer.split_first() else { return visit(value) };
+    match &mut value.kind {
+        Kind::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                if &**key == "*" || **key == *index.to_string() {
+                    each(rest, item, visit);
+                }
+            }
+        }
+        Kind::Object(members) => {
+            for member in members.iter_mut().filter(|member| &**key == "*" || *key == member.key) {
+                each(rest, &mut member.value, visit);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -18,6 +18,7 @@ pub use sql::{SqlFacet, StatementKind};
 
 pub use extract::{extract, extract_resource, extract_shell};
 
+use crate::message::Value;
 use crate::pattern::{Location, fold};
 use crate::record::{Access, command_line};
 
@@ -28,6 +29,23 @@ pub struct Touched {
     pub facets: Vec<Facet>,
     /// Unmarked strings that may name a path; never a facet that needs an allow.
     pub strays: Vec<Stray>,
+    /// The call that a bridge tool makes, judged beside its own.
+    pub inner: Option<Box<Inner>>,
+    /// The arguments with texts decoded as the catalogue says, if it does.
+    pub decoded: Option<Arc<Value>>,
+}
+
+/// The call within the call of a bridge tool.
+#[derive(Clone, Debug)]
+pub struct Inner {
+    /// The tool's name, at the same upstream.
+    pub tool: String,
+    /// The catalogue's category of that tool.
+    pub category: Option<String>,
+    /// Its arguments.
+    pub arguments: Option<Arc<Value>>,
+    /// What it touches.
+    pub touched: Touched,
 }
 
 /// One thing a call would touch.
@@ -236,6 +254,10 @@ pub enum FloorWhy {
     OddUrl,
     /// An SQL text that is not fully understood.
     Sql,
+    /// A text that the catalogue says is JSON or YAML, and that is not.
+    NotDecoded,
+    /// A bridge tool whose inner call cannot be told.
+    Bridge,
     /// An e-mail address that cannot be read, or that others read differently.
     OddAddress,
     /// The tool is new, or its definition is not the accepted one.
@@ -260,6 +282,8 @@ impl FloorWhy {
             Self::OptionLike => "option_like",
             Self::OddUrl => "odd_url",
             Self::Sql => "sql",
+            Self::NotDecoded => "not_decoded",
+            Self::Bridge => "bridge",
             Self::OddAddress => "odd_address",
             Self::NewTool => "new_tool",
         }

@@ -116,6 +116,7 @@ impl Request {
             Target::Method => Ok(Touched {
                 facets: vec![Facet { kind: FacetKind::Method(message.method().to_owned()), floors: Vec::new() }],
                 strays: Vec::new(),
+                ..Touched::default()
             }),
         }?;
         if let Some(facet) = touched.facets.first_mut() {

@@ -1,7 +1,7 @@
 //! The examples that rules carry: a policy whose examples fail does not load.
 
 use super::called::Called;
-use super::judge::{matches, target};
+use super::judge::{Subject, calls, matches, target};
 use super::model::Rule;
 use super::reach::guards;
 use super::read::{FileDraft, RuleDraft};
@@ -55,16 +55,21 @@ fn run(rule: &Rule, node: &Node, wanted: bool, report: &mut Report) {
 
 /// Whether the rule matches as `match` means it, and what is in the way.
 fn verdict(rule: &Rule, called: &Called) -> (bool, Option<String>) {
-    let subject = called.request.subject("", &called.tool, None);
-    let facets = &called.touched.facets;
-    let hit = |facet: &Facet| matches(rule, &subject, target(facet, facets));
+    let calls = calls(&called.request.subject("", &called.tool, None), &called.touched);
+    let hit = |subject: &Subject<'_>, facets: &[Facet]| {
+        let hits = facets.iter().filter(|facet| matches(rule, subject, target(facet, facets))).count();
+        (hits > 0, hits == facets.len())
+    };
     if rule.verdict != Verdict::Allow {
-        let mut places = called.touched.strays.iter().flat_map(|stray| &stray.locations);
-        return (facets.iter().any(hit) || places.any(|at| guards(&subject, rule, at)), None);
+        let holds = calls.iter().any(|(subject, touched)| {
+            let mut places = touched.strays.iter().flat_map(|stray| &stray.locations);
+            hit(subject, &touched.facets).0 || places.any(|at| guards(subject, rule, at))
+        });
+        return (holds, None);
     }
-    let floor = facets.iter().flat_map(|facet| &facet.floors).next();
+    let floor = calls.iter().flat_map(|(_, touched)| &touched.facets).flat_map(|facet| &facet.floors).next();
     let but = floor.map(|floor| format!("a floor asks, whatever allows it: `{}`", floor.why.as_str()));
-    (floor.is_none() && facets.iter().all(hit), but)
+    (floor.is_none() && calls.iter().all(|(subject, touched)| hit(subject, &touched.facets).1), but)
 }
 
 /// `filesystem: none` with root `/root`.

@@ -84,17 +84,36 @@ pub struct FacetJudgement {
 
 /// Judges a call. Pure but for the walks below recursive facets ([`needs_walk`]), which block for up to 50 ms each.
 pub fn judge(policy: &Policy, subject: &Subject<'_>, touched: &Touched, space: &Space) -> Judgement {
-    let bench = Bench::new(policy, subject);
+    let calls = calls(subject, touched);
+    let benches: Vec<_> = calls.iter().map(|(subject, touched)| (Bench::new(policy, subject), *touched)).collect();
     let bare = [Facet { kind: FacetKind::Bare, floors: Vec::new() }];
-    let facets = if touched.facets.is_empty() { &bare } else { touched.facets.as_slice() };
-    let mut judged: Vec<Judged<'_>> = facets.iter().map(|facet| bench.facet(facet, facets, space)).collect();
-    judged.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
-    conclude(&bench, judged)
+    let mut judged: Vec<Judged<'_>> = Vec::new();
+    for (bench, touched) in &benches {
+        let facets = if touched.facets.is_empty() { &bare } else { touched.facets.as_slice() };
+        judged.extend(facets.iter().map(|facet| bench.facet(facet, facets, space)));
+        judged.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
+    }
+    conclude(&Bench::new(policy, subject), judged)
+}
+
+/// The call as it is made, then the calls within it that bridge tools make, each with its arguments decoded.
+pub(super) fn calls<'a>(subject: &Subject<'a>, touched: &'a Touched) -> Vec<(Subject<'a>, &'a Touched)> {
+    let arguments = touched.decoded.as_deref().or(subject.arguments);
+    let mut calls = vec![(Subject { arguments, ..subject.clone() }, touched)];
+    let mut next = touched.inner.as_deref();
+    while let Some(inner) = next {
+        let (tool, category) = (Some(inner.tool.as_str()), inner.category.as_deref());
+        let own = Subject { tool, category, arguments: inner.arguments.as_deref(), ..subject.clone() };
+        calls.push((own, &inner.touched));
+        next = inner.touched.inner.as_deref();
+    }
+    calls
 }
 
 /// Whether judging walks a file system and so must not run on an async thread.
 pub fn needs_walk(touched: &Touched) -> bool {
-    touched.facets.iter().any(|facet| matches!(&facet.kind, FacetKind::Path(path) if reach::is_walked(path)))
+    let walked = |facet: &Facet| matches!(&facet.kind, FacetKind::Path(path) if reach::is_walked(path));
+    touched.facets.iter().any(walked) || touched.inner.as_ref().is_some_and(|inner| needs_walk(&inner.touched))
 }
 
 /// The call's verdict from those of its facets.

@@ -163,7 +163,7 @@ impl Request {
             }
             method => {
                 let facet = Facet { kind: FacetKind::Method(method.to_owned()), floors: Vec::new() };
-                Ok(Touched { facets: vec![facet], strays: Vec::new() })
+                Ok(Touched { facets: vec![facet], strays: Vec::new(), ..Touched::default() })
             }
         }
     }

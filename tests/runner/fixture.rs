@@ -1,6 +1,6 @@
 //! The catalogue's entry for the tools that cases call.
 
-use portcullis::catalog::{Argument, Catalogue, Dialect, Pointer, Tool};
+use portcullis::catalog::{Argument, Catalogue, Dialect, Format, Pointer, Tool, Unwrap};
 use portcullis::record::Access;
 
 /// Names under which tools take a path; a tool that is not recursive takes any of them.
@@ -100,11 +100,9 @@ pub fn catalogue() -> Catalogue {
     add(&["git_add"], fs, vec![("repo_path", path(Access::Read)), ("files/*", staged)]);
     add(&["fetch", "http_get", "navigate"], "network", vec![("url", Argument::Url)]);
     add(&["send_mail"], "network", vec![("to", Argument::Address), ("body", Argument::Text)]);
-    let dialects = [None, Some(Dialect::Postgres), Some(Dialect::MySql), Some(Dialect::Sqlite)];
-    for (name, dialect) in ["query", "pg_query", "my_query", "lite_query"].into_iter().zip(dialects) {
-        let tool = Tool { dialect, arguments: vec![(pointer("sql"), Argument::Sql)], ..Tool::default() };
-        catalogue.tools.insert(name.to_owned(), tool);
-    }
+    add(&["pay", "note", "get"], "other", vec![("title", Argument::Text)]);
+    add(&["send"], "other", vec![("body", Argument::Decode(Format::Json)), ("body/path", path(Access::Read))]);
+    add(&["apply"], "other", vec![("manifest", Argument::Decode(Format::Yaml))]);
     add(
         &["run_shell", "exec", "execute_command"],
         "shell",
@@ -115,6 +113,13 @@ pub fn catalogue() -> Catalogue {
             ("stdin", Argument::Stdin),
         ],
     );
+    let unwrap = Unwrap { name: pointer("name"), arguments: pointer("arguments"), within: None };
+    catalogue.tools.insert("call_tool".to_owned(), Tool { unwrap: Some(unwrap), ..Tool::default() });
+    let dialects = [None, Some(Dialect::Postgres), Some(Dialect::MySql), Some(Dialect::Sqlite)];
+    for (name, dialect) in ["query", "pg_query", "my_query", "lite_query"].into_iter().zip(dialects) {
+        let tool = Tool { dialect, arguments: vec![(pointer("sql"), Argument::Sql)], ..Tool::default() };
+        catalogue.tools.insert(name.to_owned(), tool);
+    }
     // A program and its arguments, which no shell reads; the program alone may be a whole text.
     if let Some(exec) = catalogue.tools.get_mut("exec") {
         exec.argv = Some(vec!["/command".to_owned(), "/args/*".to_owned()]);

@@ -171,6 +171,7 @@ impl Line {
             arguments: self.arguments.iter().map(|(at, mark)| (pointer(at), mark.argument())).collect(),
             argv: (!self.argv.is_empty()).then(|| self.argv.iter().map(|&word| word.to_owned()).collect()),
             recursive_if: self.recursive_if.map(pointer),
+            unwrap: None,
             dialect: self.dialect,
             heuristic: false,
         }

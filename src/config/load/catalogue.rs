@@ -1,7 +1,7 @@
 //! `catalogue`: a built-in entry by name, or the operator's own.
 
 use super::super::yaml::{Entry, Fields, Kind, Node, Report};
-use crate::catalog::{Argument, Catalogue, Pointer, Tool};
+use crate::catalog::{Argument, Catalogue, Format, Pointer, Tool, Unwrap};
 use crate::diagnostic::did_you_mean;
 use crate::record::Access;
 
@@ -31,14 +31,14 @@ const WORDS: [(&str, Word); 12] = [
     ("path", Word::NeedsAccess),
     ("address", Word::Is(Argument::Address)),
     ("sql", Word::Is(Argument::Sql)),
-    ("decode", Word::Later),
+    ("decode", Word::NeedsFormat),
 ];
 
 #[derive(Clone)]
 enum Word {
     Is(Argument),
     NeedsAccess,
-    Later,
+    NeedsFormat,
 }
 
 pub(super) fn catalogue(node: &Node, report: &mut Report) -> Option<Catalogue> {
@@ -67,8 +67,8 @@ fn tool(entry: &Entry, report: &mut Report) -> Option<Tool> {
     let mut fields = Fields::new(&entry.value, &*what, report)?;
     let category = fields.optional("category").and_then(|node| node.choice(&CATEGORIES, report));
     let argv = fields.optional("argv").and_then(|node| argv(node, report));
-    fields.later("unwrap", report);
-    let mut tool = Tool { category: category.map(str::to_owned), argv, ..Tool::default() };
+    let unwrap = fields.optional("unwrap").and_then(|node| unwrap(node, report));
+    let mut tool = Tool { category: category.map(str::to_owned), argv, unwrap, ..Tool::default() };
     for entry in fields.rest("/ARGUMENT", |key| key.starts_with('/')) {
         let pointer = pointer(&entry.key, &entry.value, report);
         let arguments = argument(&entry.value, report);
@@ -90,6 +90,18 @@ fn argv(node: &Node, report: &mut Report) -> Option<Vec<String>> {
     (!words.is_empty() && words.len() == nodes.len()).then_some(words)
 }
 
+/// Where a bridge tool names the tool that it calls, and that tool's arguments.
+fn unwrap(node: &Node, report: &mut Report) -> Option<Unwrap> {
+    let mut fields = Fields::new(node, "`unwrap`", report)?;
+    let mut place = |name| {
+        let node = fields.required(name, report)?;
+        pointer(node.text(report)?, node, report)
+    };
+    let (name, arguments) = (place("name"), place("arguments"));
+    fields.finish(report);
+    Some(Unwrap { name: name?, arguments: arguments?, within: None })
+}
+
 /// What an argument is; several where a path is used in several ways.
 fn argument(node: &Node, report: &mut Report) -> Option<Vec<Argument>> {
     if let Kind::Scalar(_) = node.kind {
@@ -103,15 +115,18 @@ fn argument(node: &Node, report: &mut Report) -> Option<Vec<Argument>> {
                     .help("write `{ path: read }`, write, delete, a list of them, or unknown");
                 None
             }
-            Word::Later => {
-                report
-                    .error(node.at, format!("`{name}` arguments are not built yet"))
-                    .help("leave it out: the call is then judged without it");
+            Word::NeedsFormat => {
+                report.error(node.at, "what is the text to be decoded from?").help("write `{ decode: json }`, or yaml");
                 None
             }
         };
     }
     let mut fields = Fields::new(node, "an argument", report)?;
+    if fields.has("decode") {
+        let format = fields.optional("decode").and_then(|node| node.choice(&Format::ALL, report));
+        fields.finish(report);
+        return format.map(|format| vec![Argument::Decode(format)]);
+    }
     let accesses = fields.required("path", report).and_then(|node| node.one_or_more(report)).unwrap_or_default();
     let accesses: Vec<Option<Access>> = accesses.iter().filter_map(|node| node.choice(&ACCESSES, report)).collect();
     let recursive = fields.optional("recursive").and_then(|node| node.boolean(report)).unwrap_or_default();

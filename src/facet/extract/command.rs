@@ -1,7 +1,5 @@
 //! Commands: shell texts and command lines, and the paths they name.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::facet::CommandFacet;
 use crate::facet::shell::{self, Command, Place, Script, is_harmless_variable};

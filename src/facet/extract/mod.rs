@@ -1,11 +1,15 @@
 //! From arguments to facets, through the catalogue.
 
+mod bridge;
 mod command;
+mod decode;
 mod glob;
 mod places;
 mod remote;
 mod sql;
 mod stray;
+
+use std::sync::Arc;
 
 use super::path::{Plain, Space, file_rest, scheme};
 use super::{Facet, FacetKind, Floor, FloorWhy, Malformed, PathFacet, Stray, Touched, UrlFacet, url};
@@ -19,7 +23,9 @@ use crate::record::Access;
 /// # Errors
 /// Arguments that cannot be read as the catalogue says.
 pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<Touched, Malformed> {
-    let mut call = Call::new(tool, space, arguments);
+    let (decoded, floors) = decode::decoded(tool, arguments);
+    let mut call = Call::new(tool, space, decoded.as_ref().or(arguments));
+    call.floors.extend(floors);
     call.keys_as_marked()?;
     call.working_directory()?;
     for (pointer, argument) in &tool.arguments {
@@ -38,7 +44,9 @@ pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<
     }
     call.command_line()?;
     call.unmarked();
-    Ok(call.finish())
+    let inner = tool.unwrap.as_ref().map(|unwrap| call.bridged(unwrap)).transpose()?.flatten();
+    let touched = call.finish();
+    Ok(Touched { inner, decoded: decoded.map(Arc::new), ..touched })
 }
 
 /// What `resources/read` or `resources/subscribe` of `uri` touches; `method` names the facet where the URI has neither
@@ -134,7 +142,7 @@ impl<'a> Call<'a> {
             facet.floors.sort();
             facet.floors.dedup();
         }
-        Touched { facets: self.facets, strays: self.strays }
+        Touched { facets: self.facets, strays: self.strays, ..Touched::default() }
     }
 
     fn add(&mut self, kind: FacetKind, floors: Vec<Floor>) {
@@ -150,7 +158,8 @@ impl<'a> Call<'a> {
         let in_argv = self.tool.argv.iter().flatten().filter_map(|word| word.parse::<Pointer>().ok());
         let in_argv: Vec<Pointer> = in_argv.collect();
         let marked = self.tool.arguments.iter().map(|(pointer, _)| pointer);
-        let mut marked = marked.chain(&in_argv).chain(&self.tool.recursive_if);
+        let unwrapped = self.tool.unwrap.iter().flat_map(|unwrap| [&unwrap.name, &unwrap.arguments]);
+        let mut marked = marked.chain(&in_argv).chain(&self.tool.recursive_if).chain(unwrapped);
         // A key with a mark of its own is no variant of another's, unless the call gives both.
         let alone = |pointer: &Pointer| !self.select(pointer).iter().any(|at| matches!(at, Selected::Found(..)));
         let variant =

@@ -1,7 +1,5 @@
 //! URL and e-mail address arguments: who is reached.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::facet::{AddressFacet, CommandFacet};
 

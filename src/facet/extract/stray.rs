@@ -88,13 +88,22 @@ impl<'a> Call<'a> {
         if self.tool.heuristic {
             return Known::Not;
         }
+        // The inner call has facets and strays of its own.
+        if self.tool.unwrap.as_ref().is_some_and(|u| u.name.fits(keys) || u.arguments.covers(keys)) {
+            return Known::Fully;
+        }
         let mut known = Known::Not;
         for (pointer, argument) in &self.tool.arguments {
             match argument {
                 Argument::Command | Argument::Code | Argument::Env if pointer.covers(keys) => known = Known::InPart,
-                Argument::Url | Argument::Sql if pointer.fits(keys) => known = Known::InPart,
+                Argument::Url | Argument::Sql | Argument::Decode(_) if pointer.fits(keys) => known = Known::InPart,
                 Argument::Address if pointer.covers(keys) => return Known::Fully,
-                Argument::Command | Argument::Code | Argument::Env | Argument::Url | Argument::Sql => {}
+                Argument::Command
+                | Argument::Code
+                | Argument::Env
+                | Argument::Url
+                | Argument::Sql
+                | Argument::Decode(_) => {}
                 _ if pointer.fits(keys) => return Known::Fully,
                 _ => {}
             }

@@ -189,7 +189,7 @@ fn guarded_paths_reach_unmarked_strings() {
         ("/etc/passwd", Allow, "all"),
         ("/w/hello", Allow, "all"),
     ] {
-        let touched = Touched { facets: vec![bare()], strays: vec![stray(path)] };
+        let touched = Touched { facets: vec![bare()], strays: vec![stray(path)], ..Touched::default() };
         let judgement = judge(&policy, &call("t"), &touched, &space());
         assert_eq!((judgement.verdict, labels(&judgement)), (verdict, vec![by]), "{path}");
         assert_eq!(judgement.facets.len(), if verdict == Allow { 1 } else { 2 }, "{path}");

@@ -60,7 +60,12 @@ impl Call {
     fn judge(&self, policy: &Policy) -> Judgement {
         let arguments = json(self.arguments);
         let subject = Subject { arguments: Some(arguments.root()), category: None, ..call(self.tool) };
-        judge(policy, &subject, &Touched { facets: self.facets.clone(), strays: self.strays.clone() }, &space())
+        judge(
+            policy,
+            &subject,
+            &Touched { facets: self.facets.clone(), strays: self.strays.clone(), ..Touched::default() },
+            &space(),
+        )
     }
 }
 

@@ -123,7 +123,7 @@ fn call(tool: &str) -> Subject<'_> {
 }
 
 fn judged(policy: &Policy, subject: &Subject<'_>, facets: &[Facet]) -> Judgement {
-    let touched = Touched { facets: facets.to_vec(), strays: Vec::new() };
+    let touched = Touched { facets: facets.to_vec(), strays: Vec::new(), ..Touched::default() };
     judge(policy, subject, &touched, &space())
 }
 

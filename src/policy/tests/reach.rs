@@ -42,7 +42,12 @@ impl Tree {
     }
 
     fn judge(&self, policy: &Policy, facet: Facet) -> Judgement {
-        judge(policy, &call("t"), &Touched { facets: vec![facet], strays: Vec::new() }, &self.space)
+        judge(
+            policy,
+            &call("t"),
+            &Touched { facets: vec![facet], strays: Vec::new(), ..Touched::default() },
+            &self.space,
+        )
     }
 }
 
@@ -115,7 +120,7 @@ fn the_floor_carries_the_approvals_of_the_asks_it_would_reach() {
 #[test]
 fn only_what_goes_on_below_is_walked() {
     let tree = Tree::new(&["docs/a.md"]);
-    let touched = |facet: Facet| Touched { facets: vec![facet], strays: Vec::new() };
+    let touched = |facet: Facet| Touched { facets: vec![facet], strays: Vec::new(), ..Touched::default() };
     assert!(crate::policy::needs_walk(&touched(tree.facet(Access::Read, "docs", true))));
     assert!(crate::policy::needs_walk(&touched(tree.facet(Access::Delete, "docs", false))));
     assert!(!crate::policy::needs_walk(&touched(tree.facet(Access::Read, "docs", false))));

@@ -60,7 +60,7 @@ fn a_guarded_string_is_let_be_in_shadow_mode() {
         "{name: new, verdict: deny, path: docs/, mode: shadow, reason: To be.}",
     ]);
     let stray = crate::facet::Stray { pointer: "/q".into(), sent: "docs/a".into(), locations: vec![at("/w/docs/a")] };
-    let touched = Touched { facets: vec![bare()], strays: vec![stray] };
+    let touched = Touched { facets: vec![bare()], strays: vec![stray], ..Touched::default() };
     let judgement = judge(&policy, &call("t"), &touched, &space());
     assert_eq!((judgement.verdict, shadow(&judgement)), (Allow, Some((Deny, vec!["new"]))));
 }
