@@ -223,8 +223,10 @@ impl Fields {
     /// must hold.
     pub fn certainty(&self, prospect: &Prospect<'_>, reading: Reading) -> Certainty {
         // Every field is named: a new one must not be taken to hold.
-        let Self { tool, upstream, category, path, access, command, option, host, method, args, agent, depth, source } =
-            self;
+        #[rustfmt::skip]
+        let Self {
+            tool, upstream, category, path, access, command, option, host, sql, table, method, args, agent, depth, source,
+        } = self;
         let (side, bare) = (reading.side(), prospect.is_bare());
         let category_of = |pattern: &NamePattern| match prospect.entry.category.as_deref() {
             Some(category) => pattern.matches(category, side),
@@ -255,6 +257,8 @@ impl Fields {
             of_facets(!command.is_empty()),
             of_facets(!option.is_empty()),
             of_facets(!host.is_empty()),
+            of_facets(!sql.is_empty()),
+            of_facets(!table.is_empty()),
         ];
         all.into_iter().min().unwrap_or(Certainty::Always)
     }

@@ -33,7 +33,9 @@ impl Prospect<'_> {
     /// Whether its calls have a bare facet and nothing else, whatever their arguments.
     pub(super) fn is_bare(&self) -> bool {
         let names_nothing = |argument: &Argument| matches!(argument, Argument::Text | Argument::Secret);
-        self.entry.argv.is_none() && self.entry.arguments.iter().all(|(_, argument)| names_nothing(argument))
+        self.entry.argv.is_none()
+            && self.entry.unwrap.is_none()
+            && self.entry.arguments.iter().all(|(_, argument)| names_nothing(argument))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::{Executor, Gate};
 use super::difference::difference;
 use super::{Definition, flags};
-use crate::catalog::{Argument, Pointer, Tool};
+use crate::catalog::{Argument, Format, Pointer, Tool};
 use crate::clock::Timestamp;
 use crate::config::NewTools;
 use crate::policy::{Policy, Prospect, outlook};
@@ -290,6 +290,9 @@ fn word(argument: &Argument) -> &'static str {
         Argument::Stdin => "stdin",
         Argument::Url => "url",
         Argument::Address => "address",
+        Argument::Sql => "sql",
+        Argument::Decode(Format::Json) => "decode:json",
+        Argument::Decode(Format::Yaml) => "decode:yaml",
         Argument::Text => "text",
         Argument::Secret => "secret",
     }
