@@ -20,6 +20,9 @@ pub enum Severity {
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
+    /// The lint that found it, with a page in `docs/lints/`; none for what refuses a load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
     /// The file as the operator named it.
     pub file: String,
     /// Line, from 1.
@@ -41,6 +44,7 @@ impl Diagnostic {
     pub fn whole(file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
+            code: None,
             file: file.into(),
             line: 0,
             column: 0,
@@ -57,10 +61,11 @@ impl fmt::Display for Diagnostic {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
+        let code = self.code.map(|code| format!("[{code}]")).unwrap_or_default();
         if self.line == 0 {
-            write!(f, "{}: {word}: {}", self.file, self.message)?;
+            write!(f, "{}: {word}{code}: {}", self.file, self.message)?;
         } else {
-            write!(f, "{}:{}:{}: {word}: {}", self.file, self.line, self.column, self.message)?;
+            write!(f, "{}:{}:{}: {word}{code}: {}", self.file, self.line, self.column, self.message)?;
         }
         if let Some(snippet) = &self.snippet {
             let number = self.line.to_string();
@@ -70,6 +75,9 @@ impl fmt::Display for Diagnostic {
         }
         if let Some(help) = &self.help {
             write!(f, "\n  help: {help}")?;
+            if let Some(code) = self.code {
+                write!(f, " (docs/lints/{code}.md)")?;
+            }
         }
         Ok(())
     }
@@ -118,6 +126,7 @@ mod tests {
     fn a_finding_reads_like_a_compiler_message() {
         let finding = Diagnostic {
             severity: Severity::Error,
+            code: None,
             file: "policies/base.yaml".into(),
             line: 12,
             column: 5,

@@ -90,13 +90,18 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
 
     let own_files = policy::own_files(&config);
     let loaded = {
-        let (policy, own_files) = (config.policy.clone(), own_files.clone());
-        match tokio::task::spawn_blocking(move || policy::load(&policy, &own_files)).await {
+        let (config, own_files, now) = (config.clone(), own_files.clone(), clock.now());
+        let load = move || {
+            let mut loaded = policy::load(&config.policy, &own_files)?;
+            loaded.lint(Some(&config), now);
+            Ok(loaded)
+        };
+        match tokio::task::spawn_blocking(load).await {
             Ok(loaded) => loaded.map_err(StartError::Invalid)?,
             Err(_) => return Err(failed("the policy could not be loaded".to_owned())),
         }
     };
-    for warning in loaded.warnings.iter().chain(&policy::strangers(&config, &loaded.policy)) {
+    for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
     let watched = watched_folders(&config, &loaded.files);

@@ -91,7 +91,8 @@ mod tests {
         assert_eq!(init(&target).unwrap().len(), 3);
         let config = config::load(&target.join("portcullis.yaml")).unwrap();
         assert!(matches!(config.upstreams["workspace"].transport, Transport::Workspace));
-        let loaded = policy::load(&config.policy, &[]).unwrap();
+        let mut loaded = policy::load(&config.policy, &[]).unwrap();
+        loaded.lint(Some(&config), crate::clock::Clock::system().now());
         assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
         assert_eq!(loaded.files, [target.join("policies/base.yaml")]);
     }
@@ -100,7 +101,8 @@ mod tests {
     fn the_example_in_the_repository_loads() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart/portcullis.yaml");
         let config = config::load(&file).unwrap();
-        let loaded = policy::load(&config.policy, &[]).unwrap();
+        let mut loaded = policy::load(&config.policy, &[]).unwrap();
+        loaded.lint(Some(&config), crate::clock::Clock::system().now());
         assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
     }
 

@@ -37,13 +37,14 @@ impl Gate {
     /// # Errors
     /// What is wrong, ready to print.
     pub async fn reload(&self) -> Result<InForce, Vec<Diagnostic>> {
-        let (old, own_files) = (self.config(), self.own_files.clone());
+        let (old, own_files, now) = (self.config(), self.own_files.clone(), self.clock.now());
         let loading = tokio::task::spawn_blocking(move || {
             let config = match &old.file {
                 Some(file) => config::load(file)?,
                 None => config::Config::clone(&old),
             };
-            let loaded = policy::load(&config.policy, &own_files)?;
+            let mut loaded = policy::load(&config.policy, &own_files)?;
+            loaded.lint(Some(&config), now);
             Ok::<_, Vec<Diagnostic>>((config, loaded))
         });
         let result = match loading.await {
@@ -56,9 +57,6 @@ impl Gate {
                     tracing::warn!(
                         "`listen`, `upstreams`, `state_dir` or `audit` changed: restart the gateway for that"
                     );
-                }
-                for warning in policy::strangers(&config, &loaded.policy) {
-                    tracing::warn!("{warning}");
                 }
                 for warning in &loaded.warnings {
                     tracing::warn!("{warning}");

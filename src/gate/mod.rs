@@ -138,6 +138,8 @@ pub struct InForce {
     pub files: Vec<String>,
     /// Why the last reload was refused, if it was.
     pub error: Option<String>,
+    /// What the lints found in it.
+    pub lints: Arc<[Diagnostic]>,
 }
 
 /// Something changed that the inbox shows.
@@ -322,6 +324,7 @@ impl InForce {
         Self {
             policy: Arc::new(loaded.policy),
             loaded_at: now,
+            lints: loaded.warnings.into(),
             files: loaded.files.iter().map(|f| f.display().to_string()).collect(),
             error: None,
         }

@@ -92,6 +92,7 @@ fn guardrail(name: &str, verdict: Verdict, fields: Fields, reason: &str) -> Rule
         reason: Some(reason.into()),
         file: None,
         line: None,
+        column: None,
         fields,
         except: Vec::new(),
         approval: None,

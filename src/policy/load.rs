@@ -15,10 +15,12 @@ use crate::diagnostic::{Diagnostic, Severity, did_you_mean, shown};
 pub struct Loaded {
     /// The policy.
     pub policy: Policy,
-    /// Warnings.
+    /// What [`Loaded::lint`] found.
     pub warnings: Vec<Diagnostic>,
     /// The files it came from.
     pub files: Vec<PathBuf>,
+    /// Their names, as the operator knows them, and bytes, until they are linted.
+    pub(super) sources: Vec<(String, Vec<u8>)>,
 }
 
 /// Loads every file that `config.files` names, adds the built-in guardrails, runs the examples, and the tests beside the
@@ -27,7 +29,7 @@ pub struct Loaded {
 /// files are added to them.
 ///
 /// # Errors
-/// Everything that is wrong, in file order, warnings among it.
+/// Everything that is wrong, in file order.
 pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<Diagnostic>> {
     test(config, own_files, &Tests::Beside)?.good()
 }
@@ -35,7 +37,7 @@ pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<
 /// Loads a policy as [`load`] does, and runs those tests; that one fails is no error here.
 ///
 /// # Errors
-/// Everything that is wrong, in file order, warnings among it.
+/// Everything that is wrong, in file order.
 pub fn test(config: &PolicyConfig, own_files: &[PathBuf], which: &Tests) -> Result<Tested, Vec<Diagnostic>> {
     let (files, lost) = find::files(&config.files);
     let help =
@@ -84,7 +86,8 @@ pub fn test(config: &PolicyConfig, own_files: &[PathBuf], which: &Tests) -> Resu
         return Err(found);
     }
     policy.version = version(&sources, &config.disable);
-    suite::finish(Loaded { policy, warnings: found, files }, tests)
+    let sources = sources.into_iter().map(|(path, bytes)| (shown(path), bytes)).collect();
+    suite::finish(Loaded { policy, warnings: Vec::new(), files, sources }, tests)
 }
 
 /// The files that [`load`] would read.
@@ -98,29 +101,21 @@ pub fn own_files(config: &Config) -> Vec<PathBuf> {
     config.file.iter().chain([&config.state_dir]).cloned().collect()
 }
 
-/// What the configuration names and the policy does not know: a slip that would deny an agent everything, or leave an
-/// approver without anything to decide.
-pub fn strangers(config: &Config, policy: &Policy) -> Vec<Diagnostic> {
-    let agents = config.agents.iter().map(|agent| ("agent", &agent.name, &agent.group));
-    let approvers =
-        config.approvers.iter().flat_map(|a| a.groups.iter().map(move |group| ("approver", &a.name, group)));
-    agents
-        .chain(approvers)
-        .filter(|(_, _, group)| *group != "*" && !policy.groups().any(|known| known == group.as_str()))
-        .map(|(kind, name, group)| Diagnostic {
-            severity: Severity::Warning,
-            help: did_you_mean(group, policy.groups()).map(|near| format!("did you mean `{near}`?")),
-            ..of_file(CONFIG, format!("{kind} `{name}` is in the group `{group}`, which no policy has"))
-        })
-        .collect()
-}
-
 /// Where `require` and `disable` stand.
 const CONFIG: &str = "portcullis.yaml";
 
 /// An error that belongs to no line.
 fn of_file(file: &str, message: String) -> Diagnostic {
-    Diagnostic { severity: Severity::Error, file: file.into(), line: 0, column: 0, message, help: None, snippet: None }
+    Diagnostic {
+        severity: Severity::Error,
+        file: file.into(),
+        line: 0,
+        column: 0,
+        message,
+        help: None,
+        snippet: None,
+        code: None,
+    }
 }
 
 /// `sha256:…` over the files, named from their common folder, and the switched-off built-ins.

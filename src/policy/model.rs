@@ -119,6 +119,8 @@ pub struct Rule {
     pub file: Option<String>,
     /// Its line, from 1.
     pub line: Option<usize>,
+    /// Its column, from 1.
+    pub column: Option<usize>,
     pub(super) fields: Fields,
     pub(super) except: Vec<Fields>,
     pub(super) approval: Option<Approval>,

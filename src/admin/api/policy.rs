@@ -12,6 +12,7 @@ use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
 use super::read_body;
 use crate::clock::Timestamp;
+use crate::diagnostic::Diagnostic;
 use crate::gate::InForce;
 use crate::policy::Rule;
 use crate::record::Verdict;
@@ -26,6 +27,7 @@ pub struct PolicyRecord {
     error: Option<String>,
     groups: Vec<String>,
     rules: Vec<RuleRecord>,
+    lints: Vec<Diagnostic>,
 }
 
 #[derive(Serialize)]
@@ -69,7 +71,7 @@ pub fn in_force(admin: &Admin) -> PolicyRecord {
 }
 
 fn record(in_force: InForce) -> PolicyRecord {
-    let InForce { policy, loaded_at, files, error } = in_force;
+    let InForce { policy, loaded_at, files, error, lints } = in_force;
     PolicyRecord {
         version: policy.version.clone(),
         loaded_at,
@@ -77,6 +79,7 @@ fn record(in_force: InForce) -> PolicyRecord {
         error,
         groups: policy.groups().map(str::to_owned).collect(),
         rules: policy.rules().iter().map(|rule| rule_record(rule)).collect(),
+        lints: lints.to_vec(),
     }
 }
 

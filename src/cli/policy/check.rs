@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::cli::client::{CONFIG_FILE, Failure, Format, print};
 use crate::cli::exit::Exit;
+use crate::clock::Clock;
 use crate::config::{self, PolicyConfig};
 use crate::diagnostic::{Diagnostic, Severity, shown};
 use crate::policy::suite::{Tested, Tests};
@@ -20,6 +21,9 @@ pub struct Check {
     config: Option<PathBuf>,
     /// Policy files to check by themselves, instead of those that the configuration names
     files: Vec<PathBuf>,
+    /// Fail on a warning too, with exit code 1
+    #[arg(long)]
+    deny_lints: bool,
     /// For people, or for programs
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -51,7 +55,13 @@ impl Check {
             Format::Json => for_programs(&checked),
             Format::Human => for_people(&checked),
         };
-        (text, if checked.loaded.is_some() { Exit::Done } else { Exit::Invalid })
+        let is_linted = checked.findings.iter().any(|finding| finding.code.is_some());
+        let exit = match checked.loaded {
+            None => Exit::Invalid,
+            Some(_) if self.deny_lints && is_linted => Exit::Failed,
+            Some(_) => Exit::Done,
+        };
+        (text, exit)
     }
 
     /// Looks at the policy also where the configuration is invalid, so that all errors are told at once.
@@ -77,9 +87,9 @@ impl Check {
             let which = if self.files.is_empty() { Tests::Beside } else { Tests::Own };
             match policy::test(&policy, &own, &which).and_then(Tested::good) {
                 Ok(mut found) => {
-                    findings.append(&mut found.warnings);
                     let config = config.filter(|_| self.files.is_empty());
-                    findings.extend(config.iter().flat_map(|config| policy::strangers(config, &found.policy)));
+                    found.lint(config.as_ref(), Clock::system().now());
+                    findings.append(&mut found.warnings);
                     loaded = Some(found).filter(|_| is_valid);
                 }
                 Err(found) => findings.extend(found),

@@ -110,7 +110,6 @@ fn for_programs(tested: &Tested, coverage: Option<&Coverage>) -> Value {
         "passed": passed,
         "failed": tested.results.len() - passed,
         "tests": tested.results,
-        "findings": tested.loaded.warnings,
     });
     if let (Some(coverage), Some(answer)) = (coverage, answer.as_object_mut()) {
         let undecided = coverage.undecided.iter().map(|rule| {

@@ -39,9 +39,13 @@ impl Report {
         self.add(Severity::Error, at, message.as_ref())
     }
 
-    /// Adds a warning.
-    pub fn warning(&mut self, at: Mark, message: impl AsRef<str>) -> &mut Self {
-        self.add(Severity::Warning, at, message.as_ref())
+    /// Adds what a lint found: a warning with its code.
+    pub fn lint(&mut self, code: &'static str, at: Mark, message: impl AsRef<str>) -> &mut Self {
+        self.add(Severity::Warning, at, message.as_ref());
+        if let Some(last) = self.found.last_mut().filter(|_| self.more == 0) {
+            last.code = Some(code);
+        }
+        self
     }
 
     /// Says what to do about the finding just added. Takes a text or an `Option` of one.
@@ -56,6 +60,11 @@ impl Report {
     /// Whether there is an error (warnings do not count).
     pub fn has_errors(&self) -> bool {
         self.errors
+    }
+
+    /// Whether what is found from now on is only counted.
+    pub fn is_full(&self) -> bool {
+        self.found.len() >= MAX_FOUND
     }
 
     /// All that was found, in the order of the file.
@@ -82,6 +91,7 @@ impl Report {
     fn push(&mut self, severity: Severity, at: Mark, message: &str) {
         self.found.push(Diagnostic {
             severity,
+            code: None,
             file: self.file.clone(),
             line: at.line,
             column: at.column,

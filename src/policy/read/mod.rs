@@ -104,11 +104,6 @@ fn group(name: Named, node: &Node, report: &mut Report) -> Option<GroupDraft> {
     });
     let otherwise = fields.optional("otherwise").and_then(|node| {
         let verdict = node.choice(&VERDICTS, report)?;
-        if verdict == Verdict::Allow {
-            report
-                .warning(node.at, "`otherwise: allow` lets pass whatever no rule thought of")
-                .help("write `otherwise: ask`, and an allow for what is harmless");
-        }
         Some((verdict, node.at))
     });
     let approval = fields.optional("approval").and_then(|node| terms::term(node, report));
@@ -146,11 +141,6 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
             .error(verdict_node?.at, "a guardrail is deny or ask")
             .help("an allow belongs to the rules of a group; an exception to a guardrail to its `except`");
     }
-    if verdict == Verdict::Deny && reason.is_none() {
-        report
-            .warning(at, format!("{what} that denies without a `reason`"))
-            .help("say why: the model is told, and can do better");
-    }
     if let Some(entry) = approval.filter(|_| verdict != Verdict::Ask) {
         report.error(entry.at, "`approval` belongs to an ask").help("remove it, or write `verdict: ask`");
     }
@@ -166,6 +156,7 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
         reason,
         file: Some(file),
         line: Some(at.line),
+        column: Some(at.column),
         fields: matching,
         except,
         approval: None,

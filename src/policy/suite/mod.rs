@@ -142,9 +142,7 @@ impl Tested {
                 report.help(result.got.because.first().map(String::as_str));
             }
         }
-        let mut found = self.loaded.warnings;
-        found.extend(self.reports.into_iter().flat_map(Report::into_diagnostics));
-        Err(found)
+        Err(self.reports.into_iter().flat_map(Report::into_diagnostics).collect())
     }
 
     /// Which rules the passing tests decide.
@@ -209,8 +207,7 @@ pub(super) fn run(policy: &Policy, drafts: Drafts) -> (Vec<Report>, Vec<TestResu
 pub(super) fn finish(loaded: Loaded, drafts: Drafts) -> Result<Tested, Vec<Diagnostic>> {
     let (reports, results) = run(&loaded.policy, drafts);
     if reports.iter().any(Report::has_errors) {
-        let found = reports.into_iter().flat_map(Report::into_diagnostics);
-        return Err(loaded.warnings.into_iter().chain(found).collect());
+        return Err(reports.into_iter().flat_map(Report::into_diagnostics).collect());
     }
     Ok(Tested { loaded, results, reports })
 }

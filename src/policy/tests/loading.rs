@@ -160,23 +160,6 @@ fn the_version_knows_names_bytes_and_switches() {
 }
 
 #[test]
-fn lints_warn_and_load() {
-    let loaded = loaded(
-        &[(
-            "a.yaml",
-            "version: 1\ngroups:\n  g:\n    otherwise: allow\n    rules:\n      - { verdict: deny, tool: x }\n",
-        )],
-        plain(),
-    );
-    let told = told(&loaded.unwrap().warnings);
-    assert!(
-        told.contains("a.yaml:4:16: warning: `otherwise: allow`")
-            && told.contains("a.yaml:6:9: warning: a rule that denies"),
-        "{told}"
-    );
-}
-
-#[test]
 fn nameless_rules_are_told_apart() {
     let policy = policy("groups: { g: { rules: [ { verdict: deny, tool: x }, { verdict: ask, tool: x } ] } }");
     let labels: Vec<&str> = policy.rules().iter().map(|rule| rule.label.as_str()).collect();

@@ -5,6 +5,7 @@ mod examples;
 mod holds;
 mod judging;
 mod laws;
+mod lints;
 mod loading;
 mod outlook;
 mod packs;
