@@ -29,7 +29,10 @@ impl Called {
             let mut known = true;
             for entry in entries.iter().filter(|entry| !request::FIELDS.contains(&&*entry.key)) {
                 let near = did_you_mean(&entry.key, request::FIELDS).map(|near| format!("did you mean `{near}`?"));
-                let help = near.unwrap_or_else(|| format!("it has {}", request::FIELDS.join(", ")));
+                let help = match &*entry.key {
+                    "name" => "the tool's name is `tool`".into(),
+                    _ => near.unwrap_or_else(|| format!("it has {}", request::FIELDS.join(", "))),
+                };
                 report.error(entry.at, format!("unknown field `{}` in a call", entry.key)).help(&*help);
                 known = false;
             }

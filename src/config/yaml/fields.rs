@@ -54,6 +54,14 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A field that people expect here and that does not exist: an error if it is there, with what to write instead.
+    pub fn misplaced(&mut self, name: &'static str, help: &str, report: &mut Report) {
+        if let Some(entry) = self.entries.iter().find(|entry| *entry.key == *name) {
+            self.taken.push(&entry.key);
+            report.error(entry.at, format!("unknown field `{name}` in {}", self.what)).help(help);
+        }
+    }
+
     /// The fields whose names are data; `form` is how messages show such a name (`/ARGUMENT`).
     pub fn rest(&mut self, form: &'static str, belongs: impl Fn(&str) -> bool) -> Vec<&'a Entry> {
         self.asked.push(form);

@@ -104,7 +104,7 @@ impl<'s, 'r> Builder<'s, 'r> {
             }
         }
         if root.is_none() {
-            self.report.error(Mark::FILE, "the file is empty");
+            self.report.error(Mark::FILE, "the file is empty").help("write it, or remove it");
         }
         root
     }
@@ -114,7 +114,7 @@ impl<'s, 'r> Builder<'s, 'r> {
             Some(Ok((event, span))) => Ok((event, mark(span))),
             Some(Err(error)) => {
                 let at = Mark { line: error.marker().line(), column: error.marker().col() + 1 };
-                self.report.error(at, format!("not YAML: {}", error.info()));
+                self.report.error(at, format!("not YAML: {}", error.info())).help(way_out(&error.info()));
                 Err(Broken)
             }
             None => Ok((Event::StreamEnd, Mark::FILE)),
@@ -194,7 +194,7 @@ impl<'s, 'r> Builder<'s, 'r> {
         }
         let key = self.node(event, at, None)?;
         if key.kind != Kind::Broken {
-            self.report.error(at, "a list or mapping cannot be the name of a field");
+            self.report.error(at, "a list or mapping cannot be the name of a field").help("write the name alone");
         }
         Ok(None)
     }
@@ -208,13 +208,33 @@ impl<'s, 'r> Builder<'s, 'r> {
             _ => None,
         };
         if let Some(message) = &found {
-            self.report.error(at, message).help("write the value out where it is needed, or put a text in quotes");
+            let help = match event {
+                Event::UnresolvedAlias(name) => format!("if a text is meant, put it in quotes: \"*{name}\""),
+                _ => "write the value out where it is needed, or put a text in quotes".into(),
+            };
+            self.report.error(at, message).help(&*help);
         }
         if let Some(tag) = event.tag() {
             self.report.error(at, format!("tags such as `{}` are not read", tag.original())).help("remove the tag");
         }
         found.is_none() && event.tag().is_none()
     }
+}
+
+/// What to do about a syntax error, by the words of the parser.
+fn way_out(info: &str) -> &'static str {
+    const KNOWN: [(&str, &str); 8] = [
+        ("tabs disallowed", "indent with spaces"),
+        ("unexpected character", "a text that begins with a special character goes in quotes"),
+        ("mapping values are not allowed", "a text with `: ` in it goes in quotes; else correct the indentation"),
+        ("directives are disallowed", "remove the line"),
+        ("unclosed bracket", "close it"),
+        ("quoted scalar", "is a quote left open above? in double quotes, write `\\\\` for a backslash"),
+        ("expected '-' indicator", "indent the fields of an entry alike, and begin each entry with `- `"),
+        ("invalid indentation", "is a bracket or a quote left open above? else indent the line like its neighbours"),
+    ];
+    let known = KNOWN.iter().find(|(words, _)| info.contains(words));
+    known.map_or("correct the indentation, and close quotes and brackets", |(_, help)| help)
 }
 
 fn mark(span: Span) -> Mark {

@@ -57,7 +57,12 @@ impl Node {
     pub fn integer(&self, report: &mut Report) -> Option<u64> {
         let plain = self.scalar().filter(|s| s.plain && s.text.bytes().all(|b| b.is_ascii_digit()));
         let sound = plain.filter(|s| s.text.len() == 1 || !s.text.starts_with('0'));
-        sound.and_then(|s| s.text.parse().ok()).or_else(|| self.refuse("a whole number", report))
+        if let Some(number) = sound.and_then(|s| s.text.parse().ok()) {
+            return Some(number);
+        }
+        let quoted = self.scalar().is_some_and(|s| !s.plain && s.text.bytes().all(|b| b.is_ascii_digit()));
+        self.wrong("a whole number", report)?.help(quoted.then_some("write it without quotes"));
+        None
     }
 
     /// A time span greater than 0: `500ms`, `50s`, `15m`, `8h`, `2d`.
@@ -89,7 +94,10 @@ impl Node {
     pub fn sequence(&self, report: &mut Report) -> Option<&[Node]> {
         match &self.kind {
             Kind::Sequence(nodes) => Some(nodes),
-            _ => self.refuse("a list", report),
+            _ => {
+                self.wrong("a list", report)?.help("begin each entry with `- `, or write `[…]`");
+                None
+            }
         }
     }
 

@@ -67,7 +67,11 @@ pub(super) fn file(file: &str, bytes: &[u8]) -> (Report, FileDraft) {
 
 fn top(root: &Node, report: &mut Report) -> Option<FileDraft> {
     let mut fields = Fields::new(root, "a policy file", report)?;
-    if let Some(version) = fields.required("version", report)
+    let version = fields.required("version", report);
+    if version.is_none() {
+        report.help("write `version: 1` on a line of its own");
+    }
+    if let Some(version) = version
         && let Some(number) = version.integer(report)
         && number != 1
     {
@@ -92,6 +96,7 @@ fn top(root: &Node, report: &mut Report) -> Option<FileDraft> {
         .iter()
         .filter_map(|entry| group(named(&entry.key, entry.at, "a group", report)?, &entry.value, report))
         .collect();
+    fields.misplaced("rules", "rules belong to a group: `groups: { default: { rules: […] } }`", report);
     fields.finish(report);
     Some(FileDraft { guardrails, approvals, approval, groups })
 }
@@ -110,6 +115,10 @@ fn group(name: Named, node: &Node, report: &mut Report) -> Option<GroupDraft> {
     let rules = fields.optional("rules").map(|node| rules(node, false, report)).unwrap_or_default();
     let shadow_until = trial::Trial::of(&mut fields, report).of_group(report);
     fields.later("exposure", report);
+    for (word, _) in VERDICTS {
+        fields.misplaced(word, "rules stand in `rules`, each with its `verdict`", report);
+    }
+    fields.misplaced("default", "what holds where no rule matches is `otherwise`", report);
     fields.finish(report);
     Some(GroupDraft { name, extends, otherwise, approval, rules, shadow_until })
 }
@@ -133,6 +142,9 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
     let trial = trial::Trial::of(&mut fields, report);
     fields.later("limit", report);
     let at = fields.at;
+    for (word, _) in VERDICTS {
+        fields.misplaced(word, "write `verdict`, and what it is about in `tool`, `path`, …", report);
+    }
     fields.finish(report);
 
     let verdict = verdict?;

@@ -1,6 +1,7 @@
 //! The language of policy.md, from YAML to verdict.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod broken;
 mod examples;
 mod holds;
 mod judging;

@@ -23,7 +23,10 @@ fn packs() -> Vec<PathBuf> {
 fn load_packs(files: &[PathBuf]) -> Loaded {
     let files = files.iter().map(|file| file.to_str().unwrap().to_owned()).collect();
     let config = PolicyConfig { files, ..PolicyConfig::default() };
-    let loaded = load(&config, &[]).unwrap_or_else(|found| panic!("{}", told(&found)));
+    let mut loaded = load(&config, &[]).unwrap_or_else(|found| panic!("{}", told(&found)));
+    loaded.lint(None, crate::clock::Clock::system().now());
+    // What a pack allows on purpose (a hole, a test runner) is said beside the rule.
+    loaded.warnings.retain(|found| !matches!(found.code, Some("P002" | "P013")));
     assert!(loaded.warnings.is_empty(), "{}", told(&loaded.warnings));
     loaded
 }
