@@ -151,7 +151,7 @@ impl CommandFacet {
 
 /// The names in a text, folded; quotes and backslashes part nothing.
 pub fn names(text: &str) -> Vec<String> {
-    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let plain: String = text.replace("\\\n", "").chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let parts = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
     fold(&plain).split(parts).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }

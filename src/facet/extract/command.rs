@@ -7,11 +7,11 @@ use crate::pattern::{Location, is_invisible};
 
 /// Facets of a call beyond which a command's paths are looked at by their names only: each is looked up on disk, and
 /// judged by every rule.
-const MAX_FACETS: usize = 1_024;
+const MAX_FACETS: usize = 512;
 /// Of them, those that go on below a folder or take it away: each is walked for up to 50 ms.
 const MAX_WALKED: usize = 64;
 /// Texts of a call that are tried as paths by their names.
-const MAX_HINTS: usize = 4_096;
+const MAX_HINTS: usize = 1_024;
 
 impl<'a> Call<'a> {
     pub(super) fn command_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
@@ -225,7 +225,11 @@ impl<'a> Call<'a> {
         let used = Use { access: place.access, recursive: place.recursive, keep_last: place.keep_last };
         self.add_path(at, text, &plain, base, used);
         self.as_sent(self.tool.heuristic.then(|| guessed("a command")));
-        if let Some(Facet { kind: FacetKind::Path(path), .. }) = self.facets.last_mut() {
+        if let Some(Facet { kind: FacetKind::Path(path), floors }) = self.facets.last_mut() {
+            if place.pattern && path.physical.is_empty() {
+                let why = "a pattern, where nobody can look what it stands for";
+                floors.push(Floor::because(FloorWhy::Shell, why));
+            }
             path.command = Some(Arc::clone(command));
         }
         Ok(())

@@ -77,6 +77,10 @@ impl Reader<'_> {
         if word.prefix.starts_with('-') {
             return true;
         }
+        // Files that a pattern stands for begin as it does.
+        if word.pattern && (!word.prefix.is_empty() || self.options.is_inert()) {
+            return false;
+        }
         if word.prefix.is_empty() || word.splits {
             self.floor("a word that only a running shell knows may be an option");
         }
@@ -182,6 +186,7 @@ impl Reader<'_> {
             self.found.hints.extend(attached.filter(|_| entry.takes == Takes::Nothing).map(|word| word.text));
             return;
         }
+        let given = attached.is_some();
         let Some(value) = attached.or_else(|| self.next()) else { return };
         match entry.takes {
             Takes::Path(access) => self.path(&value, Place::new("", access)),
@@ -205,7 +210,8 @@ impl Reader<'_> {
                 }
             }
             Takes::Text | Takes::Nothing | Takes::Attached => {
-                if !value.known && value.splits {
+                // `--include=*.rs`: every name begins with the option.
+                if !value.known && value.splits && !(given && value.pattern) {
                     self.floor("a value that may become several words");
                 }
             }

@@ -30,6 +30,7 @@ fn among(list: &str, word: &str) -> bool {
 /// Reads the words after `find`.
 pub(super) fn read(words: &[Word]) -> Find {
     let mut find = Find::default();
+    let listed = words.iter().any(|word| word.text == "-files0-from");
     let mut words = words.iter();
     let mut access = Access::Read;
     let mut starts = true;
@@ -52,7 +53,14 @@ pub(super) fn read(words: &[Word]) -> Find {
         let power = |found: &mut Arguments| found.powers.push(vec![text.to_owned()]);
         if among(RUNS, text) {
             power(found);
-            find.runs.push(command_of(&mut words));
+            // `./NAME` where each is found, or the start and what lies below it.
+            let folder = match found.operands.as_slice() {
+                _ if text != "-exec" || listed => None,
+                [] => Some("."),
+                [one] => one.known().filter(|start| !start.starts_with('-')).map(|start| start.trim_end_matches('/')),
+                _ => None,
+            };
+            find.runs.push(command_of(&mut words, folder.map(str::to_owned).as_deref()));
         } else if text == "-delete" {
             power(found);
             access = Access::Delete;
@@ -93,13 +101,16 @@ fn path(found: &mut Arguments, word: Option<&Word>, access: Access) {
 }
 
 /// The words up to `;` or `{} +`; a name that is put in is not known.
-fn command_of<'a>(words: &mut impl Iterator<Item = &'a Word>) -> Vec<Word> {
+fn command_of<'a>(words: &mut impl Iterator<Item = &'a Word>, folder: Option<&str>) -> Vec<Word> {
     let mut command: Vec<Word> = Vec::new();
     for word in words {
         match word.known() {
             Some(";") => break,
             Some("+") if command.last().is_some_and(|last| last.text.contains("{}")) => break,
-            Some(text) if text.contains("{}") => command.push(Word::unknown(text)),
+            Some(text) if text.contains("{}") => command.push(match folder {
+                Some(folder) if text == "{}" && !folder.is_empty() => Word::below(text, folder),
+                _ => Word::unknown(text),
+            }),
             _ => command.push(word.clone()),
         }
     }

@@ -18,6 +18,7 @@ mod words;
 mod worker;
 mod wrappers;
 
+use self::words::Word;
 use super::{Floor, FloorWhy};
 use crate::record::Access;
 
@@ -74,6 +75,8 @@ pub(super) struct Place {
     pub access: Option<Access>,
     /// Whether the program goes on below it.
     pub recursive: bool,
+    /// Whether it stands for all files in it that a pattern matches.
+    pub pattern: bool,
     /// Whether the last component counts as it is, too.
     pub keep_last: bool,
     /// The directory that relative paths start at, where an option names one.
@@ -84,11 +87,18 @@ impl Place {
     fn new(text: impl Into<String>, access: impl Into<Option<Access>>) -> Self {
         let access = access.into();
         let keep_last = access == Some(Access::Delete);
-        Self { text: text.into(), access, recursive: false, keep_last, below: None }
+        Self { text: text.into(), access, recursive: false, pattern: false, keep_last, below: None }
     }
 
     fn read(text: impl Into<String>) -> Self {
         Self::new(text, Access::Read)
+    }
+
+    /// The files that a word stands for are read.
+    fn matched(word: &Word) -> Self {
+        let folder = word.prefix.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        let folder = if folder.is_empty() { "/" } else { folder };
+        Self { recursive: true, pattern: true, ..Self::read(folder) }
     }
 
     fn recursive(self, recursive: bool) -> Self {

@@ -72,6 +72,14 @@ impl Options {
         Self { entries, numbers: self.numbers || more.numbers }
     }
 
+    /// Whether none of them names a file, runs a program or goes on below directories.
+    pub fn is_inert(&self) -> bool {
+        let inert = |entry: &Entry| {
+            matches!(entry.takes, Takes::Nothing | Takes::Attached | Takes::Text) && !entry.power && !entry.pattern
+        };
+        self.entries.iter().all(inert)
+    }
+
     /// The option of that name.
     pub fn exact(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.names.contains(&name))

@@ -59,8 +59,11 @@ impl Walk {
     fn find(&mut self, words: &[Word], given: Given, bases: &Bases) {
         let found = find::read(words.get(1..).unwrap_or_default());
         for inner in found.runs {
-            let floors = vec![not_understood("runs with names that `find` puts in")];
-            self.run(inner, Given { floors, ..Given::default() }, bases);
+            let mut given = Given::default();
+            if inner.iter().any(|word| !word.known && !word.pattern) || inner.first().is_none_or(|word| !word.known) {
+                given.floors.push(not_understood("runs with names that `find` puts in"));
+            }
+            self.run(inner, given, bases);
         }
         let made = tabled(words, found.arguments, Operands::Text, given, bases, None);
         self.push(made);
@@ -124,7 +127,14 @@ fn family(
     bases: &Bases,
 ) -> Command {
     let arguments = words.get(1..).unwrap_or_default();
-    let outer = read(options, arguments, Until::Operand, false);
+    // `cargo +TOOLCHAIN build`.
+    let toolchain = arguments.first().filter(|word| word.text.starts_with('+'));
+    let arguments = arguments.get(usize::from(toolchain.is_some())..).unwrap_or_default();
+    let mut outer = read(options, arguments, Until::Operand, false);
+    if toolchain.is_some() {
+        outer.options.push("+".to_owned());
+        outer.powers.push(vec!["+".to_owned()]);
+    }
     let rest = arguments.get(outer.used..).unwrap_or_default();
     let Some((name, inner)) = rest.split_first() else {
         return tabled(words, outer, Operands::Text, given, bases, None);
@@ -153,6 +163,12 @@ fn family(
     tabled(words, found, row.operands, given, bases, Some(subcommand))
 }
 
+/// What may be paths in a text that nobody understands; a URL stays whole.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let is_url = text.contains("://");
+    text.split(move |c| !is_url && matches!(c, '=' | ':' | '@' | ',')).filter(|part| !part.is_empty())
+}
+
 /// A command of a program that nobody has described: every word may be a path, and used in any way.
 fn untabled(words: &[Word], given: Given, bases: &Bases) -> Command {
     let mut made = command(words, given, bases);
@@ -166,16 +182,17 @@ fn untabled(words: &[Word], given: Given, bases: &Bases) -> Command {
         if !text.starts_with('-') {
             made.places.push(Place::new(text, None));
             // `of=FILE`, `host:FILE`, `@FILE`.
-            let parts =
-                text.split(['=', ':', '@', ',']).skip(1).filter(|part| !part.is_empty() && !text.contains("://"));
-            made.places.extend(parts.map(|part| Place::new(part, None)));
+            made.places.extend(parts(text).skip(1).map(|part| Place::new(part, None)));
             made.hints.push(text.to_owned());
         } else if text.len() > 1 {
             let name = text.split_once('=').map_or(text, |(name, _)| name);
             made.options.push(name.to_owned());
-            match text.split_once('=') {
-                Some((_, value)) => made.places.push(Place::new(value, None)),
-                None => made.hints.push(text.to_owned()),
+            if let Some((_, value)) = text.split_once('=') {
+                made.places.push(Place::new(value, None));
+                made.places.extend(parts(value).skip(1).map(|part| Place::new(part, None)));
+            } else if let Some(value) = text.get(2..).filter(|value| !text.starts_with("--") && value.contains('/')) {
+                // `-v/:/host`.
+                made.places.extend(parts(value).map(|part| Place::new(part, None)));
             }
             made.hints.push(text.to_owned());
         }

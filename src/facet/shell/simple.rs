@@ -3,7 +3,7 @@
 use brush_parser::ast::{self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem, IoRedirect};
 
 use super::flow::{Bases, Flow};
-use super::words::{Met, Word};
+use super::words::{Bindings, Met, Word};
 use super::{Argument, Command, Place, Script, not_understood};
 use crate::facet::Floor;
 use crate::record::Access;
@@ -18,6 +18,10 @@ pub(super) struct Walk {
     /// The command words as they stand in the text, for the second parser.
     pub names: Vec<String>,
     pub depth: usize,
+    /// Variables of loops over plain words.
+    pub bindings: Bindings,
+    /// Whether the next command word was told of already, as that of what runs it.
+    pub told: bool,
 }
 
 /// What a command is given besides its words.
@@ -59,6 +63,11 @@ impl Walk {
         Script { commands: walk.commands }
     }
 
+    /// What a command is given before anything is read.
+    pub fn given(&self) -> Given {
+        Given { met: Met { bindings: self.bindings.clone(), ..Met::default() }, ..Given::default() }
+    }
+
     pub fn push(&mut self, command: Command) {
         if self.commands.len() < MAX_COMMANDS {
             self.commands.push(command);
@@ -76,7 +85,7 @@ impl Walk {
     }
 
     pub fn simple(&mut self, simple: &ast::SimpleCommand, bases: &Bases) -> Flow {
-        let mut given = Given::default();
+        let mut given = self.given();
         let mut words: Vec<Word> = Vec::new();
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             match item {
@@ -85,13 +94,26 @@ impl Walk {
             }
         }
         if let Some(name) = &simple.word_or_name {
-            self.names.push(name.value.clone());
+            if !std::mem::take(&mut self.told) {
+                self.names.push(name.value.clone());
+            }
             words.push(given.met.word(&name.value));
         }
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             self.item(item, &mut words, &mut given, bases);
         }
-        self.finish(words, given, bases)
+        let items = || simple.suffix.iter().flat_map(|suffix| &suffix.0);
+        let apart = |item: &CommandPrefixOrSuffixItem| {
+            matches!(item, CommandPrefixOrSuffixItem::IoRedirect(IoRedirect::OutputAndError(..)))
+        };
+        let mut more = items().skip_while(|item| !apart(item)).skip(1);
+        if more.any(|item| !matches!(item, CommandPrefixOrSuffixItem::IoRedirect(_))) {
+            given.floors.push(not_understood("words after `&>`, which other shells read as a command"));
+        }
+        let apart = simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(items()).any(apart);
+        let flow = self.finish(words, given, bases);
+        // Other shells read `&>` as `&`: the command runs in a shell of its own, and what follows is another one.
+        if apart { Flow { ok: flow.ok.or(bases), err: flow.err.or(bases) } } else { flow }
     }
 
     fn item(&mut self, item: &CommandPrefixOrSuffixItem, words: &mut Vec<Word>, given: &mut Given, bases: &Bases) {

@@ -143,6 +143,10 @@ pub(super) fn look_closer(name: &str, arguments: &[Word], made: &mut Command) {
         "jq" => jq(made),
         "printf" => printf(arguments, made),
         "test" | "[" => test(arguments, made),
+        // A time without a `+` sets the clock.
+        "date" if made.words.iter().skip(1).any(|word| !word.known || !word.text.starts_with('+')) => {
+            made.powers.push(vec!["-s".to_owned(), "--set".to_owned()]);
+        }
         _ => {}
     }
 }
@@ -150,8 +154,11 @@ pub(super) fn look_closer(name: &str, arguments: &[Word], made: &mut Command) {
 /// A script that only prints, deletes or replaces lines.
 fn sed(arguments: &[Word], made: &mut Command) {
     static PLAIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let address = r"(\d+(~\d+)?|\$|/(\\.|[^/\\\n])+/I?)";
-        let replace = r"s(/(\\.|[^/\\\n])*/(\\.|[^/\\\n])*/|\|(\\.|[^|\\\n])*\|(\\.|[^|\\\n])*\||,(\\.|[^,\\\n])*,(\\.|[^,\\\n])*,|#(\\.|[^#\\\n])*#(\\.|[^#\\\n])*#)[gpiI0-9]*";
+        // A delimiter ends nothing within brackets: none may stand there.
+        let part = |end: &str| format!(r"(\\.|\[\^?\]?[^\[\]\\\n{end}]*\]|[^{end}\[\\\n])");
+        let address = format!(r"(\d+(~\d+)?|\$|/{}+/I?)", part("/"));
+        let replaces = ["/", r"\|", ",", "#"].map(|end| format!(r"{end}{0}*{end}(\\.|[^{end}\\\n])*{end}", part(end)));
+        let replace = format!("s({})[gpiI0-9]*", replaces.join("|"));
         let command = format!(r"\s*({address}(,[+~]?{address})?)?\s*!?\s*([pdqQDNPGHgxhn=]|{replace})\s*");
         Regex::new(&format!("^{command}(;{command})*$")).ok()
     });
@@ -259,6 +266,28 @@ fn test(arguments: &[Word], made: &mut Command) {
     made.options.clear();
 }
 
+/// Options of `tar` by their full names, but for those that are read below.
+const TAR: [&str; 18] = [
+    "--gzip",
+    "--bzip2",
+    "--xz",
+    "--zstd",
+    "--verbose",
+    "--preserve-permissions",
+    "--keep-old-files",
+    "--to-stdout",
+    "--dereference",
+    "--auto-compress",
+    "--exclude",
+    "--strip-components",
+    "--wildcards",
+    "--no-same-owner",
+    "--no-same-permissions",
+    "--overwrite",
+    "--help",
+    "--version",
+];
+
 /// `tar`: the archive, what goes into it or comes out of it, and what it runs.
 pub(super) fn tar(arguments: &[Word], given: &mut Given) {
     let mut operation = None;
@@ -286,7 +315,13 @@ pub(super) fn tar(arguments: &[Word], given: &mut Given) {
             }
             (long, _) if long.starts_with("--file=") => archives.push((folder.clone(), word.after("--file=".len()))),
             (long, _) if long.starts_with("--directory=") => folder = Some(word.after("--directory=".len()).text),
-            (long, _) if long.starts_with("--") => {}
+            (long, _) if long.starts_with("--") => {
+                // `--fil=x`: which option it is depends on the version.
+                let name = long.split('=').next().unwrap_or_default();
+                if !TAR.contains(&name) {
+                    given.floors.push(not_understood("an option of `tar` that is not known by this name"));
+                }
+            }
             (_, Some(letters)) => {
                 for (at, letter) in letters.char_indices() {
                     if matches!(letter, 'I' | 'F' | 'T' | 'X' | 'V' | 'g' | 'K' | 'N' | 'H' | 'L') {

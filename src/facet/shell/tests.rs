@@ -41,7 +41,7 @@ fn simple_commands_are_read_by_their_tables() {
         ("sort --outp=out in", "sort in w:out r:in +-o"),
         ("git -C sub log -p -- a", "git log a r:sub r:sub/a/**"),
         ("git log --oneline -5", "git log"),
-        ("git show HEAD:a/b", "git show HEAD:a/b r:HEAD:a/b/** r:a/b r:./**"),
+        ("git show HEAD:a/b", "git show HEAD:a/b r:a/b"),
         ("git -c x.y=z status", "git status +-c"),
         ("kubectl -n x delete pod p", "kubectl delete pod p"),
         ("kubectl delete -n x pod p", "kubectl delete pod p"),
@@ -61,8 +61,23 @@ fn simple_commands_are_read_by_their_tables() {
         ("curl -s h.example/x", "curl h.example/x r:http://h.example/x"),
         ("X=1 LANG=C ls a", "ls a r:a !"),
         ("LANG=C ls a", "ls a r:a"),
-        ("echo * $x", "echo * $x"),
+        ("echo * $x", "echo * $x r:."),
         ("cat a 2>&1 >/dev/null", "cat a w:/dev/null r:a"),
+        ("cat docs/*.md", "cat docs/*.md r:docs/**"),
+        ("ls *", "ls * r:./**"),
+        ("echo ../x/*", "echo ../x/* r:../x"),
+        ("grep x --include=*.rs -r .", "grep x . r:./**"),
+        ("cargo +nightly publish", "cargo publish +cargo"),
+        ("docker run -v/:/x a", "docker run -v/:/x a ?:/ ?:/x ?:a"),
+        ("git diff HEAD~1", "git diff HEAD~1 r:./**"),
+        ("git show HEAD:a", "git show HEAD:a r:a"),
+        ("git fetch https://h/x", "git fetch https://h/x r:https://h/x/**"),
+        ("git push ../x", "git push ../x r:../x/**"),
+        ("date 0101", "date 0101 +-s"),
+        ("diff a b", "diff a b r:a r:b"),
+        // A delimiter within brackets ends nothing.
+        ("sed 's/[/]/g;s/w ./src/p' x", "sed s/[/]/g;s/w ./src/p x r:x +w"),
+        ("sed 's/[a-z]*/x/g' x", "sed s/[a-z]*/x/g x r:x"),
     ] {
         assert_eq!(told(text), [expected.to_owned()], "{text}");
     }
@@ -79,6 +94,18 @@ fn directories_are_followed_as_far_as_they_are_known() {
     assert_eq!(told("cd a && cd ../b && pwd")[2], "pwd @a/../b");
     assert_eq!(told("env -C a cat b")[1], "cat b r:b @a");
     assert!(told("while true; do cd x; cat y; done").iter().any(|line| line.ends_with(" !")));
+}
+
+#[test]
+fn loops_over_plain_words_are_unrolled() {
+    assert_eq!(told("for f in a b; do cat \"$f\"; done"), ["cat a r:a", "cat b r:b"]);
+    assert_eq!(
+        told("for f in a; do for g in b c; do cat $f/$g.md; done; done"),
+        ["cat a/b.md r:a/b.md", "cat a/c.md r:a/c.md"]
+    );
+    assert_eq!(told("time cat a"), ["time", "cat a r:a"]);
+    assert_eq!(told("find a -name b -exec cat {} +"), ["cat {} r:a/**", "find a r:a/** +-exec"]);
+    assert_eq!(told("cd a &> /dev/null; cat b")[1], "cat b r:b @a|", "`&>` may be `&`");
 }
 
 #[test]
@@ -151,7 +178,6 @@ fn what_is_not_understood_asks() {
         "[[ x -eq y ]]",
         "read x",
         "cat $x",
-        "cat *",
         "cat ~/x",
         "python3 -c x",
         "awk x",
@@ -176,6 +202,29 @@ fn what_is_not_understood_asks() {
         "! $x",
         "{ $x; }",
         "env FOO=1 ls",
+        // What shells that do not know a thing make of it.
+        "echo $'\\'; rm x #'",
+        "((rm x))",
+        "[[ a || rm ]]",
+        "[[ a > x ]]",
+        "[[ a =~ b|rm ]]",
+        "ls &> /dev/null rm x",
+        "ls &>> /dev/null rm x",
+        "echo \"${x:-'}'; rm x; echo '}\"",
+        "[[ ( a ) ]]",
+        "{f}>x ls; for f in a; do cat $f {f}; done",
+        // A variable is what the last loop made of it.
+        "for f in a; do for f in ../x; do :; done; cat $f; done",
+        "for f in a; do cat b; done; cat $f",
+        "for f in a; do bash -c 'cat $f'; done",
+        "for path in a; do ls; done",
+        "for PATH in a; do ls; done",
+        "for f in a b; do cd $f; done",
+        "tar -t --fil=x",
+        "sort *",
+        "find a -execdir cat {} +",
+        "find -files0-from a -exec cat {} +",
+        "find a b -exec cat {} +",
         "env -S ls",
     ] {
         let script = script(text);

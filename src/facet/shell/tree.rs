@@ -8,7 +8,7 @@ use brush_parser::{ParserOptions, parse_tokens, uncached_tokenize_str};
 
 use super::flow::{Bases, Flow};
 use super::simple::{Given, Walk};
-use super::words::Word;
+use super::words::{Word, is_plain};
 use super::{Command, Place, check, not_understood};
 use crate::record::Access;
 
@@ -25,6 +25,9 @@ fn parse(text: &str) -> Result<ast::Program, String> {
 impl Walk {
     /// A whole shell text: both parsers must see the same commands in it.
     pub fn script(&mut self, text: &str, bases: &Bases) -> Flow {
+        if let Some(words) = plain_words(text) {
+            return self.run(words, self.given(), bases);
+        }
         let outer = std::mem::take(&mut self.names);
         let flow = self.part(text, bases);
         let seen = std::mem::replace(&mut self.names, outer);
@@ -88,6 +91,15 @@ impl Walk {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, bases: &Bases) -> Flow {
+        if pipeline.timed.is_some() {
+            self.names.push("time".to_owned());
+            // The other parser takes it for a program, and what it runs for an argument.
+            self.told = true;
+            self.push(Command {
+                tabled: true,
+                ..super::simple::command(&[Word::literal("time")], self.given(), bases)
+            });
+        }
         let flow = match pipeline.seq.as_slice() {
             [one] => self.command(one, bases),
             many => {
@@ -97,6 +109,12 @@ impl Walk {
                 Flow::same(bases)
             }
         };
+        if pipeline.timed.is_some() {
+            // Where it is a program, the shell itself stays as it was.
+            let flow = Flow::same(&flow.any().or(bases));
+            self.told = false;
+            return flow;
+        }
         if pipeline.bang { Flow { ok: flow.err, err: flow.ok } } else { flow }
     }
 
@@ -123,7 +141,7 @@ impl Walk {
 
     /// The redirects of something that is no simple command.
     fn redirected(&mut self, redirects: Option<&ast::RedirectList>, bases: &Bases) {
-        let mut given = Given::default();
+        let mut given = self.given();
         for redirect in redirects.iter().flat_map(|list| &list.0) {
             self.redirect(redirect, &mut given, bases);
         }
@@ -158,6 +176,10 @@ impl Walk {
                 self.repeated(bases, &after.or(&condition.any()))
             }
             CompoundCommand::ForClause(clause) => {
+                if let Some(values) = plain_values(clause) {
+                    return self.unrolled(clause, &values, bases);
+                }
+                self.bindings.push((clause.variable_name.clone(), None));
                 self.floor("a loop sets a variable");
                 let values = clause.values.iter().flatten().map(|word| word.value.as_str());
                 self.only_words(values, bases);
@@ -172,6 +194,7 @@ impl Walk {
             }
             CompoundCommand::Arithmetic(command) => {
                 self.arithmetic([command.expr.value.as_str()], bases);
+                self.floor("`((`, which other shells read as commands");
                 Flow::same(bases)
             }
             CompoundCommand::CaseClause(clause) => {
@@ -193,6 +216,24 @@ impl Walk {
         }
     }
 
+    /// A loop over words that mean themselves: its body with each of them.
+    fn unrolled(&mut self, clause: &ast::ForClauseCommand, values: &[String], bases: &Bases) -> Flow {
+        let mut at = bases.clone();
+        let name = &clause.variable_name;
+        let mut after_first = None;
+        for value in values {
+            self.bindings.push((name.clone(), Some(value.clone())));
+            at = self.list(&clause.body.list, &at).any();
+            // The text has the body once.
+            self.names.truncate(*after_first.get_or_insert(self.names.len()));
+        }
+        if values.is_empty() {
+            self.list(&clause.body.list, &at);
+        }
+        self.bindings.push((name.clone(), None));
+        self.repeated(bases, &at)
+    }
+
     /// What runs again may run where it was left the first time.
     fn repeated(&mut self, before: &Bases, after: &Bases) -> Flow {
         if before.or(after) == *before {
@@ -203,7 +244,7 @@ impl Walk {
     }
 
     fn arithmetic<'a>(&mut self, expressions: impl IntoIterator<Item = &'a str>, bases: &Bases) {
-        let mut given = Given::default();
+        let mut given = self.given();
         for expression in expressions {
             given.met.arithmetic(expression);
         }
@@ -212,7 +253,7 @@ impl Walk {
 
     /// Words that no command is given.
     fn only_words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>, bases: &Bases) {
-        let mut given = Given::default();
+        let mut given = self.given();
         for word in words {
             given.met.word(word);
         }
@@ -220,7 +261,7 @@ impl Walk {
     }
 
     fn extended_test(&mut self, expression: &ExtendedTestExpr, bases: &Bases) {
-        let mut given = Given::default();
+        let mut given = self.given();
         test(expression, &mut given);
         self.finish(vec![Word::literal("[[")], given, bases);
     }
@@ -265,14 +306,47 @@ fn accesses(kind: &IoFileRedirectKind) -> &'static [Access] {
     }
 }
 
+/// The words of a text that has no character which any shell reads as anything but itself.
+fn plain_words(text: &str) -> Option<Vec<Word>> {
+    const RESERVED: [&str; 17] = [
+        "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
+        "function", "time", "coproc", "in",
+    ];
+    let parts = || text.split([' ', '\t']).filter(|word| !word.is_empty());
+    let first = parts().next()?;
+    if RESERVED.contains(&first) || !parts().all(is_plain) {
+        return None;
+    }
+    Some(parts().map(Word::literal).collect())
+}
+
+/// The values of a loop, if they and its variable are nothing but plain words.
+fn plain_values(clause: &ast::ForClauseCommand) -> Option<Vec<String>> {
+    const MOST: usize = 32;
+    // Shells tie some names to what they do (zsh: `path`), and programs read others (`http_proxy`).
+    const TIED: [&str; 8] = ["path", "fpath", "cdpath", "argv", "status", "prompt", "options", "aliases"];
+    let name = clause.variable_name.as_str();
+    let harmless = name.len() <= 8 && name.bytes().all(|byte| byte.is_ascii_lowercase()) && !TIED.contains(&name);
+    let values = clause.values.as_ref().filter(|values| harmless && values.len() <= MOST)?;
+    values.iter().map(|value| is_plain(&value.value).then(|| value.value.clone())).collect()
+}
+
 /// `[[ … ]]`: files are looked at, numbers and variable names can be code.
 fn test(expression: &ExtendedTestExpr, given: &mut Given) {
     match expression {
         ExtendedTestExpr::And(a, b) | ExtendedTestExpr::Or(a, b) => {
+            // Shells that do not know `[[` run what follows; no program begins with `-`.
+            if !matches!(**b, ExtendedTestExpr::UnaryTest(..)) {
+                given.floors.push(not_understood("a test that other shells read as commands"));
+            }
             test(a, given);
             test(b, given);
         }
-        ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => test(inner, given),
+        ExtendedTestExpr::Not(inner) => test(inner, given),
+        ExtendedTestExpr::Parenthesized(inner) => {
+            given.floors.push(not_understood("a test that other shells read as commands"));
+            test(inner, given);
+        }
         ExtendedTestExpr::UnaryTest(predicate, word) => match predicate {
             UnaryPredicate::StringHasZeroLength | UnaryPredicate::StringHasNonZeroLength => {
                 given.met.word(&word.value);
@@ -288,7 +362,13 @@ fn test(expression: &ExtendedTestExpr, given: &mut Given) {
         },
         ExtendedTestExpr::BinaryTest(predicate, a, b) => {
             let words = [given.met.word(&a.value), given.met.word(&b.value)];
+            if [a, b].iter().any(|word| word.value.contains(['|', '&', ';', '<', '>', '('])) {
+                given.floors.push(not_understood("a test that other shells read as commands"));
+            }
             let kind = format!("{predicate:?}");
+            if kind.contains("Sorts") {
+                given.floors.push(not_understood("a test that other shells read as a redirect"));
+            }
             if kind.starts_with("Arithmetic") {
                 let number = |word: &Word| word.known().is_some_and(|text| text.parse::<i64>().is_ok());
                 if !words.iter().all(number) {

@@ -19,17 +19,24 @@ pub(super) struct Word {
     pub splits: bool,
     /// What stands before the first part that is not known.
     pub prefix: String,
+    /// Whether what is not known of it are names of files that it stands for (`docs/*.md`).
+    pub pattern: bool,
 }
 
 impl Word {
     /// A word that no shell reads.
     pub fn literal(text: &str) -> Self {
-        Self { text: text.to_owned(), known: true, splits: false, prefix: text.to_owned() }
+        Self { text: text.to_owned(), known: true, prefix: text.to_owned(), ..Self::default() }
     }
 
     /// A word that something else puts in.
     pub fn unknown(text: &str) -> Self {
-        Self { text: text.to_owned(), known: false, splits: true, prefix: String::new() }
+        Self { text: text.to_owned(), splits: true, ..Self::default() }
+    }
+
+    /// A word that something else puts in: the name of a file below this folder.
+    pub fn below(text: &str, folder: &str) -> Self {
+        Self { text: text.to_owned(), splits: true, prefix: format!("{folder}/"), pattern: true, ..Self::default() }
     }
 
     pub fn argument(&self) -> Argument {
@@ -44,13 +51,23 @@ impl Word {
     /// The rest of the word after `at` bytes of what is known of it.
     pub fn after(&self, at: usize) -> Self {
         let cut = |text: &str| text.get(at..).unwrap_or_default().to_owned();
-        Self { text: cut(&self.text), known: self.known, splits: self.splits, prefix: cut(&self.prefix) }
+        Self { text: cut(&self.text), prefix: cut(&self.prefix), ..*self }
     }
+}
+
+/// Variables of loops over plain words; the last of a name counts, and none stands for what is not known.
+pub(super) type Bindings = Vec<(String, Option<String>)>;
+
+/// Whether no shell reads anything but itself into a text, wherever it stands.
+pub(super) fn is_plain(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@%+,-".contains(&byte);
+    !text.is_empty() && text.bytes().all(plain)
 }
 
 /// What was met in words.
 #[derive(Debug, Default)]
 pub(super) struct Met {
+    pub bindings: Bindings,
     /// Texts that the shell runs to put words together.
     pub scripts: Vec<String>,
     pub floors: Vec<Floor>,
@@ -63,11 +80,19 @@ impl Met {
 
     /// Reads a word as it stands in the text.
     pub fn word(&mut self, raw: &str) -> Word {
+        if is_plain(raw) {
+            return Word::literal(raw);
+        }
+        // `{f}>file` sets a variable.
+        if !self.bindings.is_empty() && raw.starts_with('{') && raw.ends_with('}') {
+            self.floor("a redirect that may set a variable");
+        }
         let mut reading = Reading {
             met: self,
             word: Word { known: true, ..Word::default() },
             plain: String::new(),
             adjacent: String::new(),
+            unpatterned: false,
         };
         match parse(raw, &ParserOptions::default()) {
             Ok(pieces) => reading.pieces(&pieces, false),
@@ -84,7 +109,8 @@ impl Met {
     pub fn here_document(&mut self, raw: &str) {
         match parse_heredoc(raw, &ParserOptions::default()) {
             Ok(pieces) => {
-                Reading { met: self, word: Word::default(), plain: String::new(), adjacent: String::new() }
+                let word = Word::default();
+                Reading { met: self, word, plain: String::new(), adjacent: String::new(), unpatterned: false }
                     .pieces(&pieces, true);
             }
             Err(_) => self.floor("a here-document cannot be read"),
@@ -108,6 +134,8 @@ struct Reading<'a> {
     plain: String,
     /// Adjacent texts, for the parser parts what it does not understand.
     adjacent: String,
+    /// Whether something is not known for another reason than a pattern.
+    unpatterned: bool,
 }
 
 impl Reading<'_> {
@@ -122,6 +150,16 @@ impl Reading<'_> {
         self.word.text.push_str(shown);
         self.word.known = false;
         self.word.splits |= splits;
+        self.word.pattern = false;
+        self.unpatterned = true;
+    }
+
+    /// The value of a variable that a loop sets.
+    fn bound(&self, expression: &ParameterExpr) -> Option<String> {
+        let ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } = expression else {
+            return None;
+        };
+        self.met.bindings.iter().rev().find(|(known, _)| known == name)?.1.clone()
     }
 
     fn pieces(&mut self, pieces: &[WordPieceWithSource], quoted: bool) {
@@ -149,7 +187,13 @@ impl Reading<'_> {
                 self.pieces(pieces, true);
                 self.unknown("", false);
             }
-            WordPiece::AnsiCQuotedText(text) => self.unknown(&format!("$'{text}'"), false),
+            WordPiece::AnsiCQuotedText(text) => {
+                // Shells that do not know `$'…'` end it here, and run the rest.
+                if text.contains("\\'") {
+                    self.met.floor("a quote within `$'…'`, which not all shells read in one way");
+                }
+                self.unknown(&format!("$'{text}'"), false);
+            }
             WordPiece::TildeExpansion(_) => self.unknown("~", false),
             WordPiece::CommandSubstitution(script) => {
                 self.unknown(&format!("$({script})"), !quoted);
@@ -167,6 +211,10 @@ impl Reading<'_> {
                 self.met.arithmetic(&expression.value);
             }
             WordPiece::ParameterExpansion(parameter) => {
+                if let Some(value) = self.bound(parameter) {
+                    self.known(&value);
+                    return;
+                }
                 self.parameter(parameter);
                 self.unknown(&shown(parameter), !quoted);
             }
@@ -189,7 +237,10 @@ impl Reading<'_> {
         if text != "[" && text.contains(['*', '?', '[']) {
             let at = text.find(['*', '?', '[']).unwrap_or_default();
             self.known(text.get(..at).unwrap_or_default());
+            let patterned = !self.unpatterned;
             self.unknown(text.get(at..).unwrap_or_default(), true);
+            self.unpatterned = !patterned;
+            self.word.pattern = patterned;
         } else {
             self.known(text);
         }
@@ -205,6 +256,7 @@ impl Reading<'_> {
         let extended = plain.contains('(') || plain.contains(')');
         let tilde = plain.contains("=~") || plain.contains(":~");
         if braces || extended || tilde {
+            self.word.pattern = false;
             self.word.known = false;
             self.word.splits = true;
             let at = self.word.text.find(['{', '(', '~']).unwrap_or_default();
@@ -218,6 +270,9 @@ impl Reading<'_> {
     /// A text inside an expansion is a word of its own.
     fn inner(&mut self, text: Option<&String>) {
         if let Some(text) = text {
+            if text.contains(['\'', '"', '\\']) {
+                self.met.floor("quotes within an expansion, which not all shells read in one way");
+            }
             self.met.word(text);
         }
     }

@@ -208,9 +208,14 @@ impl Walk {
         }
         self.push(made);
         if let Some(Some(text)) = text {
-            let flow = self.script(&text, &inner);
-            // `eval` runs here, everything else in a process of its own.
-            return if wrapper.names == "eval" { flow } else { Flow::same(bases) };
+            // `eval` runs here, everything else in a process of its own, which does not know our variables.
+            if wrapper.names == "eval" {
+                return self.script(&text, &inner);
+            }
+            let bindings = std::mem::take(&mut self.bindings);
+            self.script(&text, &inner);
+            self.bindings = bindings;
+            return Flow::same(bases);
         }
         if !asks_only
             && matches!(wrapper.runs, Runs::Words | Runs::Environment | Runs::More)

@@ -2,7 +2,7 @@
 //! power.
 
 use super::Line;
-use super::Operands::{Contents, Paths, PatternBelow, Revisions, Text, Trees};
+use super::Operands::{Contents, Paths, PatternBelow, Remote, Revisions, Text, Trees};
 use crate::record::Access::{Delete, Read};
 
 /// What prints history.
@@ -13,7 +13,7 @@ const LOG: &str = "--oneline --graph --all --branches=? --tags=? --remotes=? --d
     --committer= --grep= -i|--regexp-ignore-case -E|--extended-regexp -F|--fixed-strings -P|--perl-regexp --invert-grep \
     --all-match --merges --no-merges --first-parent --reverse --topo-order --date-order --author-date-order --follow \
     --full-history --ancestry-path=? --left-right --cherry-pick --cherry --cherry-mark --boundary --simplify-by-decoration \
-    --no-walk=? --show-signature --diff-filter= -M|--find-renames=? -C|--find-copies=? --color=? --no-color -z --full-index \
+    --no-walk=? --show-signature! --diff-filter= -M|--find-renames=? -C|--find-copies=? --color=? --no-color -z --full-index \
     --no-renames --relative=? --source -g|--walk-reflogs --no-ext-diff --no-textconv --ext-diff! --textconv! --output=> -O=< \
     --mailmap --use-mailmap --exclude= --glob= --not --parents --children --count -#";
 
@@ -41,14 +41,14 @@ const SUBCOMMANDS: &[Line] = &[
         "add",
         Trees(Read),
         "-n|--dry-run -v|--verbose -f|--force -A|--all -u|--update -N|--intent-to-add --refresh --ignore-errors \
-        --ignore-missing --chmod= --renormalize --sparse --pathspec-from-file=<! --pathspec-file-nul!",
+        --ignore-missing -p|--patch! -i|--interactive! -e|--edit! --chmod= --renormalize --sparse --pathspec-from-file=<! --pathspec-file-nul!",
     ),
     (
         "commit",
         Trees(Read),
         "-a|--all -m|--message= -F|--file=< -t|--template=< --amend --no-edit -q|--quiet -v|--verbose \
         -s|--signoff --no-signoff --allow-empty --allow-empty-message --author= --date= --dry-run --short --porcelain --long --status --no-status \
-        -o|--only -i|--include --fixup= --squash= -C|--reuse-message= --reset-author --cleanup= --trailer= --no-gpg-sign -u|--untracked-files=?",
+        -o|--only -i|--include --fixup= --squash= -C|--reuse-message= --reset-author --cleanup= --trailer= --no-gpg-sign -n|--no-verify -e|--edit! -S|--gpg-sign=?! -p|--patch! --interactive! -u|--untracked-files=?",
     ),
     (
         "branch",
@@ -83,7 +83,7 @@ const SUBCOMMANDS: &[Line] = &[
         "blame annotate",
         Contents,
         "-L= -l -t -b -s -e|--show-email -w -f|--show-name -n|--show-number -c -M=? -C=? -p|--porcelain \
-        --line-porcelain --incremental --root --date= --abbrev= --reverse --first-parent --ignore-rev= --ignore-revs-file=<",
+        --line-porcelain --contents=< --incremental --root --date= --abbrev= --reverse --first-parent --ignore-rev= --ignore-revs-file=<",
     ),
     (
         "grep",
@@ -99,27 +99,54 @@ const SUBCOMMANDS: &[Line] = &[
         "tag",
         Text,
         "-l|--list -n=? --contains= --no-contains= --merged= --no-merged= --points-at= --sort= --format= --color=? --column=? \
-        -i|--ignore-case",
+        -i|--ignore-case -a|--annotate -m|--message= -F|--file=< -d|--delete! -f|--force! -s|--sign! -u|--local-user=! -v|--verify! \
+        -e|--edit!",
     ),
-    ("stash", Text, ""),
+    (
+        "stash",
+        Revisions,
+        "-q|--quiet -m|--message= -u|--include-untracked -a|--all -k|--keep-index --no-keep-index -S|--staged --index \
+        -p|--patch* --stat=?* --oneline --pathspec-from-file=<! --pathspec-file-nul!",
+    ),
+    (
+        "checkout switch restore",
+        Paths(None),
+        "-b= -B= -c|--create= -C|--force-create= -t|--track=? --no-track -q|--quiet -f|--force --discard-changes -d|--detach \
+        -l --orphan= --ours --theirs -m|--merge --conflict= --guess --no-guess --progress --no-progress -s|--source= \
+        -W|--worktree -S|--staged -p|--patch! --recurse-submodules=?! --pathspec-from-file=<! --pathspec-file-nul!",
+    ),
+    (
+        "merge",
+        Paths(None),
+        "--ff --no-ff --ff-only --squash --no-squash --commit --no-commit -m= -F|--file=< -e|--edit! --no-edit --abort --continue! \
+        --quit -q|--quiet -v|--verbose --stat -n|--no-stat --log=? --signoff --allow-unrelated-histories --autostash \
+        --no-autostash --no-verify -s|--strategy=! -X|--strategy-option= -S|--gpg-sign=?! --into-name= --cleanup=",
+    ),
+    (
+        "rebase",
+        Paths(None),
+        "--onto= --abort --skip --quit -q|--quiet -v|--verbose --stat -n|--no-stat --autostash --no-autostash --root --ff --no-ff \
+        -i|--interactive! -x|--exec=! --continue! --edit-todo! -s|--strategy=! -X|--strategy-option= -S|--gpg-sign=?! --keep-base",
+    ),
+    ("reset", Paths(None), "--hard --soft --mixed --merge --keep -q|--quiet -N -p|--patch! --pathspec-from-file=<!"),
     (
         "fetch",
-        Text,
+        Remote,
         "--all -p|--prune -P|--prune-tags -t|--tags -n|--no-tags --depth= --deepen= --unshallow --dry-run -q|--quiet \
         -v|--verbose --progress -j|--jobs= --shallow-since= --upload-pack=!",
     ),
     (
         "push",
-        Text,
+        Remote,
         "-u|--set-upstream --tags --follow-tags --all --mirror -d|--delete --prune -n|--dry-run --porcelain -f|--force \
         --force-with-lease=? --force-if-includes --atomic --no-verify -q|--quiet -v|--verbose --progress --signed=? -o|--push-option= \
         --receive-pack=! --exec=! --repo=",
     ),
     (
         "pull",
-        Text,
+        Remote,
         "--rebase=? --no-rebase --ff --ff-only --no-ff -q|--quiet -v|--verbose --depth= -t|--tags --prune --autostash \
-        --no-autostash --upload-pack=!",
+        --no-autostash --no-edit -e|--edit! --squash --no-commit -s|--strategy=! -X|--strategy-option= -S|--gpg-sign=?! --upload-pack=!",
     ),
     ("rm", Trees(Delete), "-f|--force -n|--dry-run -r --cached --ignore-unmatch -q|--quiet"),
 ];

@@ -61,6 +61,8 @@ pub(super) enum Operands {
     Copy,
     /// What is moved, and where to.
     Move,
+    /// A repository, which may be a path or a URL, then names in it.
+    Remote,
     /// Revisions, and paths of a repository: read where an option prints what is in them.
     Revisions,
     /// Revisions, and paths of a repository: read.
@@ -107,7 +109,24 @@ impl Operands {
         let recursive = found.recursive || matches!(self, Self::Trees(_) | Self::PatternBelow | Self::Contents);
         for (at, word) in operands.iter().enumerate().skip(skipped) {
             let (access, recursive) = match self {
-                Self::Harmless | Self::Text => break,
+                Self::Harmless | Self::Text => {
+                    // Names are all that it is given.
+                    if word.pattern {
+                        let deeper = word.text.get(word.prefix.len()..).is_some_and(|rest| rest.contains('/'));
+                        found.places.push(Place { pattern: deeper, ..Place::matched(word) }.recursive(deeper));
+                    }
+                    continue;
+                }
+                Self::Remote => {
+                    match word.known() {
+                        Some(text) if at == 0 && text.contains([':', '/', '.']) => {
+                            found.places.push(Place::read(text).recursive(true))
+                        }
+                        Some(_) => {}
+                        None => found.floors.push(not_understood("a repository that only a running shell knows")),
+                    }
+                    continue;
+                }
                 Self::Paths(access) => (access, recursive),
                 Self::Trees(access) => (Some(access), true),
                 Self::Listed | Self::Pattern | Self::PatternBelow | Self::Revisions | Self::Contents => {
@@ -120,11 +139,15 @@ impl Operands {
             };
             match word.known() {
                 Some("-") => {}
-                Some(text) => {
-                    found.places.push(Place::new(text, access).recursive(recursive));
-                    if matches!(self, Self::Revisions | Self::Contents) {
-                        in_a_revision(text, found);
+                Some(text) if matches!(self, Self::Revisions | Self::Contents) => {
+                    if !is_a_revision(text) || found.before_dashes.is_some_and(|dashes| at >= dashes) {
+                        found.places.push(Place::new(text, access).recursive(recursive));
                     }
+                    in_a_revision(text, found);
+                }
+                Some(text) => found.places.push(Place::new(text, access).recursive(recursive)),
+                None if word.pattern && access == Some(Access::Read) && !matches!(self, Self::Trees(_)) => {
+                    found.places.push(Place::matched(word));
                 }
                 None => {
                     found.floors.push(not_understood("a path that only a running shell knows"));
@@ -138,6 +161,10 @@ impl Operands {
         }
         let given = match (self, found.before_dashes) {
             (Self::Contents | Self::Revisions, Some(at)) => operands.len() > at,
+            // All that is printed is what is named: `HEAD:path`.
+            (Self::Contents, None) if !operands.is_empty() => operands.iter().all(|word| {
+                word.known().is_some_and(|text| is_a_revision(text) && text.contains(':') && !text.ends_with(':'))
+            }),
             (Self::Contents | Self::Revisions, None) => false,
             _ => operands.len() > skipped,
         };
@@ -151,6 +178,16 @@ impl Operands {
         }
         found.operands = operands;
     }
+}
+
+/// Whether a text is a revision for certain, by what no branch and hardly a file is named: `HEAD~1`, `main:docs/a`.
+/// A path that is named so would lie in the directory that it starts in.
+fn is_a_revision(text: &str) -> bool {
+    let (revision, inner) = text.split_once(':').map_or((text, ""), |(revision, path)| (revision, path));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./@{}~^-".contains(c);
+    let begins = revision.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '@');
+    let marked = revision.contains(['~', '^']) || text.contains(':');
+    begins && marked && revision.chars().all(plain) && !revision.contains("..") && !inner.contains(':')
 }
 
 /// `rev:path`, and what a range or an exclusion leads.

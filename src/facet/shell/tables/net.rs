@@ -8,7 +8,7 @@ pub(super) const PROGRAMS: &[Line] = &[(
     "curl",
     Text,
     "-f|--fail --fail-with-body -s|--silent -S|--show-error -L|--location -i|--include -I|--head -v|--verbose -k|--insecure \
-        -g|--globoff -G|--get -N|--no-buffer -4|--ipv4 -6|--ipv6 --compressed --http1.1 --http2 -0|--http1.0 -n|--netrc \
+        -g|--globoff -G|--get -N|--no-buffer -4|--ipv4 -6|--ipv6 --compressed --http1.1 --http2 -0|--http1.0 -n|--netrc! \
         --tlsv1.2 --tlsv1.3 --ssl-reqd -q|--disable -X|--request= -H|--header=f -A|--user-agent= -e|--referer= -u|--user= \
         -d|--data|--data-ascii=f --data-raw= --data-binary=f --data-urlencode=f --json=f -F|--form=f --form-string= -T|--upload-file=< \
         -m|--max-time= --connect-timeout= --retry= --retry-delay= --retry-max-time= --max-redirs= --limit-rate= -r|--range= \

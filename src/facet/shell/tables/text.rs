@@ -37,7 +37,7 @@ pub(super) const PROGRAMS: &[Line] = &[
     ("sleep", Text, "--help --version"),
     ("basename dirname", Text, "-a|--multiple -s|--suffix= -z|--zero --help --version"),
     ("test [", Text, ""),
-    ("grep egrep fgrep zgrep", Pattern, GREP),
+    ("grep egrep fgrep", Pattern, GREP),
     ("rg", PatternBelow, RG),
     (
         "sed",
@@ -90,6 +90,77 @@ pub(super) const PROGRAMS: &[Line] = &[
         "-c|--count -d|--repeated -D -u|--unique -i|--ignore-case -f|--skip-fields= -s|--skip-chars= -w|--check-chars= \
         -z|--zero-terminated --all-repeated=? --group=? --help --version",
     ),
+    (
+        "diff",
+        Paths(Some(Read)),
+        "-u|--unified=? -U= -c|--context=? -C= -q|--brief -s|--report-identical-files -r|--recursive* -N|--new-file -a|--text \
+        -b|--ignore-space-change -w|--ignore-all-space -B|--ignore-blank-lines -i|--ignore-case -y|--side-by-side -W|--width= \
+        -e|--ed -n|--rcs --normal --color=? --suppress-common-lines --label= -x|--exclude= -X|--exclude-from=< --from-file=< \
+        --to-file=< --strip-trailing-cr -d|--minimal -p|--show-c-function -t|--expand-tabs --help -v|--version",
+    ),
+    (
+        "cmp",
+        Paths(Some(Read)),
+        "-b|--print-bytes -i|--ignore-initial= -l|--verbose -n|--bytes= -s|--quiet|--silent --help",
+    ),
+    (
+        "comm",
+        Paths(Some(Read)),
+        "-1 -2 -3 --check-order --nocheck-order --output-delimiter= --total -z|--zero-terminated --help --version",
+    ),
+    (
+        "nl",
+        Paths(Some(Read)),
+        "-b|--body-numbering= -d|--section-delimiter= -f|--footer-numbering= -h|--header-numbering= -i|--line-increment= \
+        -l|--join-blank-lines= -n|--number-format= -p|--no-renumber -s|--number-separator= -v|--starting-line-number= \
+        -w|--number-width= --help --version",
+    ),
+    ("tac rev", Paths(Some(Read)), "--help --version"),
+    (
+        "stat",
+        Paths(Some(Read)),
+        "-L|--dereference -f|--file-system -c|--format= --printf= -t|--terse --cached= --help --version",
+    ),
+    (
+        "file",
+        Paths(Some(Read)),
+        "-b|--brief -i|--mime --mime-type --mime-encoding --extension -k|--keep-going -L|--dereference -h|--no-dereference \
+        -r|--raw -0|--print0 -f|--files-from=<! -m|--magic-file=< --help -v|--version",
+    ),
+    (
+        "du",
+        Listed,
+        "-s|--summarize -h|--human-readable -a|--all -c|--total -k -m -b|--bytes -d|--max-depth= --si --apparent-size -x|--one-file-system \
+        -L|--dereference -P|--no-dereference -D|--dereference-args -l|--count-links -S|--separate-dirs -t|--threshold= --time=? \
+        --exclude= -X|--exclude-from=< --files0-from=<! -0|--null --inodes --help --version",
+    ),
+    (
+        "df",
+        Paths(Some(Read)),
+        "-h|--human-readable -H|--si -a|--all -i|--inodes -k -l|--local -T|--print-type -t|--type= -x|--exclude-type= --total \
+        --output=? -P|--portability --help --version",
+    ),
+    (
+        "tree",
+        Listed,
+        "-L=* -a* -d* -f* -i* -s* -h* -D* -F* -I=* -P=* -n* -C* --dirsfirst* --noreport* --gitignore* --prune* --filelimit=* -J* -X* \
+        -o=> --help --version",
+    ),
+    (
+        "realpath readlink",
+        Paths(Some(Read)),
+        "-e|--canonicalize-existing -m|--canonicalize-missing -f|--canonicalize -L|--logical -P|--physical -q|--quiet -s|--no-symlinks \
+        -n|--no-newline -v|--verbose --relative-to=< --relative-base=< -z|--zero --help --version",
+    ),
+    (
+        "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum",
+        Paths(Some(Read)),
+        "-b|--binary -t|--text --tag -z|--zero -c|--check! --ignore-missing --quiet --status --strict -w|--warn --help --version",
+    ),
+    ("uname", Text, "-a|--all -s -n -r -v -m -p -i -o --help --version"),
+    ("whoami nproc arch", Text, "--all --ignore= --help --version"),
+    ("id", Text, "-u|--user -g|--group -G|--groups -n|--name -r|--real -z|--zero --help --version"),
+    ("seq", Text, "-f|--format= -s|--separator= -w|--equal-width --help --version"),
     (
         "cut",
         Paths(Some(Read)),

@@ -8,7 +8,7 @@ type Family = (&'static str, &'static str, &'static [Line]);
 /// `kubectl`; its options may stand anywhere.
 pub(super) const KUBECTL: Family = (
     "kubectl",
-    "-n|--namespace= --context= --cluster= --user= --token= -s|--server= --kubeconfig=< --as= --as-group= --as-uid= \
+    "-n|--namespace= --context= --cluster= --user= --token=! -s|--server=! --kubeconfig=< --as=! --as-group=! --as-uid=! \
         --request-timeout= --cache-dir=> --certificate-authority=< --client-certificate=< --client-key=< \
         --insecure-skip-tls-verify! --tls-server-name= --match-server-version -v|--v= --warnings-as-errors -h|--help",
     &[
@@ -17,7 +17,7 @@ pub(super) const KUBECTL: Family = (
             Text,
             "-A|--all-namespaces -o|--output=f -l|--selector= --field-selector= -w|--watch --watch-only --show-labels \
             --show-kind --no-headers --sort-by= -L|--label-columns= --ignore-not-found --chunk-size= --raw= --subresource= \
-            -f|--filename=< -k|--kustomize=< -R|--recursive* --template=f --show-managed-fields --output-watch-events",
+            -f|--filename=< -k|--kustomize=< -R|--recursive* --template=< --show-managed-fields --output-watch-events",
         ),
         (
             "describe",
@@ -137,7 +137,9 @@ pub(super) const CARGO: Family = (
     "-v|--verbose -vv -q|--quiet --color= --frozen --locked --offline --list -V|--version -h|--help --explain= -Z=! --config=! -C=@! \
         --manifest-path=< --lockfile-path=> --target-dir=>",
     &[
-        ("build b check c test t bench doc d clippy", Paths(None), BUILD),
+        ("build b check c doc d clippy", Paths(None), BUILD),
+        // What follows are names of tests, and words for the tests themselves, which do what they like anyway.
+        ("test t bench", Text, BUILD),
         ("fmt", Paths(None), "--all --check -p|--package= --message-format="),
         (
             "tree",
