@@ -8,8 +8,9 @@ use serde_json::json;
 use super::client::Client;
 use super::forward::{Ended, answer, forward, settle, to_client};
 use super::judged::{Judged, Target, arguments, canonical_paths, judged};
+use super::limits::{Over, Reserved};
 use super::link::Era;
-use super::reply;
+use super::reply::{self, Retry};
 use super::route::Forwarded;
 use super::session::{Reply, Session, ToClient};
 use super::{Permit, asked, headers, hold, shown, tasks};
@@ -284,22 +285,50 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
 }
 
 /// Refuses a call before anything was sent.
-pub async fn refuse(mut call: Call, client: Client, reason: Rejection) {
+pub async fn refuse(call: Call, client: Client, reason: Rejection) {
+    rejected(call, client, reason, None).await;
+}
+
+async fn rejected(mut call: Call, client: Client, reason: Rejection, retry: Option<Retry>) {
     let gate = Arc::clone(&call.session.gate);
     call.record.state = CallState::Rejected;
     call.record.reason = Some(reason.as_str().to_owned());
     call.record.ended_at = Some(gate.clock.now());
     gate.ended(&mut call.record);
-    let (text, retry) = reply::ended_text(&call.record);
+    let (text, usual) = reply::ended_text(&call.record);
+    let retry = retry.unwrap_or(usual);
     client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
 }
 
-/// Runs a call that policy allows: a begin and an end in the audit log, nothing in the store.
+/// Refuses a call that is over a limit, and says when it may be tried again.
+async fn refuse_over(mut call: Call, client: Client, over: Over) {
+    call.record.detail = Some(over.why);
+    let retry = over.wait.map_or(Retry::Never, |wait| {
+        // Rounded up: one that comes a moment too early would be refused again.
+        Retry::AfterMs(u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX))
+    });
+    rejected(call, client, Rejection::RateLimit, Some(retry)).await;
+}
+
+/// Runs a call that policy allows, if its limits let it: a begin and an end in the audit log, nothing in the store but
+/// what it takes of limits that are kept there.
 pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let gate = Arc::clone(&call.session.gate);
+    let taken = match gate.reserve(&judged.judgement.charges, &[]).await {
+        Reserved::Taken(taken) => taken,
+        Reserved::Over(over) => return refuse_over(call, client, over).await,
+        Reserved::Asks(over) => {
+            let judged = Judged { judgement: judged.judgement.over(&over), ..judged };
+            let asked = record(&call.session, &call.message, &call.target, &judged);
+            call.record = CallRecord { id: call.record.id, created_at: call.record.created_at, ..asked };
+            return Box::pin(hold::hold(call, judged, client)).await;
+        }
+        Reserved::Broken(error) => return hold::unavailable(call, client, &error).await,
+    };
     call.record.state = CallState::Running;
     call.record.released_at = Some(gate.clock.now());
     if let Err(what) = gate.begin(&call.record) {
+        gate.give_back(taken).await;
         call.record.state = CallState::Failed;
         call.record.detail = Some(what);
         gate.ended(&mut call.record);
@@ -312,6 +341,7 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let headers = headers::remade(&call, &edits);
     let within = call.session.executor.config.timeout;
     let ended = forward(&call.session, permit, &call.message, edits, headers, &client, within, stop.asked()).await;
+    gate.settle_limits(taken, &ended).await;
     settle(&mut call.record, &ended);
     gate.ended(&mut call.record);
     client.answer(answer(&call, &ended, &client.id)).await;

@@ -68,7 +68,7 @@ pub async fn hold(call: Call, judged: Judged, client: Client) {
 }
 
 /// Nothing is forwarded while the store does not work.
-async fn unavailable(mut call: Call, client: Client, error: &StoreError) {
+pub async fn unavailable(mut call: Call, client: Client, error: &StoreError) {
     let gate = Arc::clone(&call.session.gate);
     tracing::error!(%error, "a call could not be held");
     call.record.state = CallState::Failed;

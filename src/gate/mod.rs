@@ -12,6 +12,7 @@ mod headers;
 mod held;
 mod hold;
 mod judged;
+mod limits;
 mod link;
 mod permit;
 mod reach;
@@ -71,6 +72,7 @@ pub struct Gate {
     clock: Clock,
     recent: recent::Recent,
     held: held::Mirror,
+    rates: limits::Rates,
     running: DashMap<String, watch::Sender<Option<String>>>,
     events: broadcast::Sender<GateEvent>,
     store_fault: Mutex<Option<String>>,
@@ -254,6 +256,7 @@ impl Gate {
             clock: parts.clock,
             recent: recent::Recent::new(events.clone()),
             held: held::Mirror::default(),
+            rates: limits::Rates::default(),
             running: DashMap::new(),
             events,
             store_fault: Mutex::default(),

@@ -9,8 +9,10 @@ use super::client::Client;
 use super::forward::{self, Ended, cancels_when_gone, forward};
 use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
+use super::limits::Reserved;
 use super::{Gate, Permit, Session, asked, headers, scripts, shown};
-use crate::approval::{Event, Held, Kept};
+use crate::approval::{Event, Held, Kept, Terms};
+use crate::policy::Charge;
 use crate::record::{Outcome, Rejection, Verdict};
 use crate::store::StoreError;
 
@@ -29,23 +31,32 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
     let gate = Arc::clone(&call.session.gate);
     let id = held.call().id.clone();
     let executor = Arc::clone(&call.session.executor);
-    let (edits, permit) = match still_the_same(&gate, call, held).await {
-        Ok(judged) => {
-            (canonical_paths(&executor, &call.message, &judged.touched), Permit::judged(&executor, &judged.touched))
+    let judged = match still_the_same(&gate, call, held).await {
+        Ok(judged) => judged,
+        Err(event) => return not_now(&gate, &id, *event).await,
+    };
+    let edits = canonical_paths(&executor, &call.message, &judged.touched);
+    let permit = Permit::judged(&executor, &judged.touched);
+    let taken = match gate.reserve(&judged.judgement.charges, &held.call().decided_by).await {
+        Reserved::Taken(taken) => taken,
+        Reserved::Over(over) => {
+            let event = Event::Refuse { reason: Rejection::RateLimit, detail: Some(over.why) };
+            return not_now(&gate, &id, event).await;
         }
-        Err(event) => {
-            let asks_again = matches!(*event, Event::Rejudged { .. });
-            let applied = gate.apply(&id, *event).await;
-            if let (true, Ok(now)) = (asks_again, &applied) {
-                gate.note_call("call.rejudged", now);
-            }
-            return after(applied);
+        Reserved::Asks(over) => {
+            let judged = Judged { judgement: judged.judgement.over(&over), ..judged };
+            let terms = asked::terms(&judged.judgement, &gate.config().approvals).unwrap_or_default();
+            return not_now(&gate, &id, ask_again(call, held, &judged, terms)).await;
         }
+        Reserved::Broken(error) => return Released::Broken(error),
     };
     let claim = Event::Claim { process: gate.store.process().to_owned() };
     let claimed = match gate.apply(&id, claim).await {
         Ok(claimed) => claimed,
-        other => return after(other),
+        other => {
+            gate.give_back(taken).await;
+            return after(other);
+        }
     };
     call.record = claimed.call().clone();
     let detached = AtomicBool::new(false);
@@ -72,6 +83,7 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
         }
         Err(what) => Ended::Broke(super::UpstreamError { fault: super::Fault::Unreachable, what, may_have_run: false }),
     };
+    gate.settle_limits(taken, &ended).await;
     forward::settle(&mut call.record, &ended);
     let reply = forward::answer(call, &ended, &client.id);
     let finish = Event::Finish {
@@ -118,6 +130,31 @@ fn kept(ended: &Ended, at: crate::clock::Timestamp) -> Option<Kept> {
     Some(Kept { body: body.to_owned(), is_error, at })
 }
 
+/// What keeps an approved call from running: it is refused, or asked about again.
+async fn not_now(gate: &Gate, id: &str, event: Event) -> Released {
+    let asks_again = matches!(event, Event::Rejudged { .. });
+    let applied = gate.apply(id, event).await;
+    if let (true, Ok(now)) = (asks_again, &applied) {
+        gate.note_call("call.rejudged", now);
+    }
+    after(applied)
+}
+
+/// The question anew, as the call is judged now.
+fn ask_again(call: &Call, held: &Held, judged: &Judged, terms: Terms) -> Event {
+    let fresh = call::record(&call.session, &call.message, &call.target, judged);
+    let mut approval = held.approval.clone();
+    approval.call.facets = fresh.facets;
+    approval.call.verdict = fresh.verdict;
+    approval.call.decided_by = fresh.decided_by;
+    approval.call.reasons = fresh.reasons;
+    approval.call.shadow_verdict = fresh.shadow_verdict;
+    approval.call.policy = fresh.policy;
+    approval.call.digest = fresh.digest;
+    asked::show(&mut approval, &terms, &judged.scripts, call.session.gate.clock.now());
+    Event::Rejudged { approval: Box::new(approval), terms }
+}
+
 fn after(applied: Result<Held, StoreError>) -> Released {
     match applied {
         Ok(now) => Released::Changed(Arc::new(now)),
@@ -142,9 +179,13 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     }
     let policy = gate.policy().policy;
     let now = gate.clock.now();
-    let judged = judged(policy, &call.session.executor, &call.session.agent, &call.target, &call.message, now)
+    let mut judged = judged(policy, &call.session.executor, &call.session.agent, &call.target, &call.message, now)
         .await
         .map_err(|malformed| stale(&malformed.to_string()))?;
+    // The limits that the approver was told of ask again, whether or not there is room by now.
+    let told = |charge: &&Charge| held.call().decided_by.contains(&charge.label());
+    let told: Vec<Charge> = judged.judgement.charges.iter().filter(told).cloned().collect();
+    judged.judgement = judged.judgement.over(&told);
     let judgement = &judged.judgement;
     if judgement.verdict == Verdict::Deny {
         return Err(stale(&format!("now denied by {}", judgement.decided_by.join(", "))));
@@ -157,18 +198,7 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
         return Err(stale(&format!("the content of the script {} is another", gate.redaction().text(script))));
     }
     match asked::terms(judgement, &gate.config().approvals) {
-        Some(terms) if terms != held.terms => {
-            let fresh = call::record(&call.session, &call.message, &call.target, &judged);
-            let mut approval = held.approval.clone();
-            approval.call.facets = fresh.facets;
-            approval.call.verdict = fresh.verdict;
-            approval.call.decided_by = fresh.decided_by;
-            approval.call.reasons = fresh.reasons;
-            approval.call.policy = fresh.policy;
-            approval.call.digest = fresh.digest;
-            asked::show(&mut approval, &terms, &judged.scripts, gate.clock.now());
-            Err(Box::new(Event::Rejudged { approval: Box::new(approval), terms }))
-        }
+        Some(terms) if terms != held.terms => Err(Box::new(ask_again(call, held, &judged, terms))),
         _ => Ok(judged),
     }
 }

@@ -111,6 +111,9 @@ pub fn ended_text(record: &CallRecord) -> (String, Retry) {
             format!("Not run: nobody decided on {label} in time. This is no refusal; a new call asks again."),
             Retry::AfterMs(60_000),
         ),
+        (CallState::Rejected, Some("rate_limit")) if note.is_some() => {
+            (format!("Not run: {label}: {}.", note.unwrap_or_default()), Retry::AfterMs(60_000))
+        }
         (CallState::Rejected, Some("rate_limit")) => (
             format!(
                 "Not run: too many calls of this agent already wait for a human. Let them be decided before {label} is tried again."

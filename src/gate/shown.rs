@@ -264,6 +264,8 @@ mod tests {
             requirement: None,
             needed_for_allow: Vec::new(),
             shadow: None,
+            charges: Vec::new(),
+            limit_asks: None,
         };
         let one = touching(&format!("/w/ghp_{}.md", "a1".repeat(18)));
         let other = touching(&format!("/w/ghp_{}.md", "b2".repeat(18)));

@@ -68,6 +68,7 @@ pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
             tokio::time::sleep(CHECK).await;
             checker.park_idle().await;
             checker.held.tidy(checker.clock.now());
+            checker.rates.tidy();
             if let Err(faults) = checker.ready().await {
                 tracing::debug!(?faults, "not ready");
             }

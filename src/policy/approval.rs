@@ -81,17 +81,22 @@ impl Requirement {
                 hold_for: Bound::of(ask.hold_for),
                 allow_self: Bound::of(ask.allow_self),
             })
-            .reduce(|one, other| Self {
-                asked_by: Vec::new(),
-                run_always: one.run_always && other.run_always,
-                reason_required: one.reason_required || other.reason_required,
-                severity: one.severity.max(other.severity),
-                grants: one.grants.min(other.grants),
-                expires: one.expires.tighter(other.expires),
-                hold_for: one.hold_for.tighter(other.hold_for),
-                allow_self: one.allow_self.tighter(other.allow_self),
-            })
+            .reduce(Self::and)
             .map_or_else(|| Self::merge(Vec::new(), [None], widest), |merged| Self { asked_by, ..merged })
+    }
+
+    /// Both, to the strict side.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            asked_by: [self.asked_by, other.asked_by].concat(),
+            run_always: self.run_always && other.run_always,
+            reason_required: self.reason_required || other.reason_required,
+            severity: self.severity.max(other.severity),
+            grants: self.grants.min(other.grants),
+            expires: self.expires.tighter(other.expires),
+            hold_for: self.hold_for.tighter(other.hold_for),
+            allow_self: self.allow_self.tighter(other.allow_self),
+        }
     }
 
     /// The terms under a configuration: an ask that leaves one out is bound by the configured one.

@@ -185,6 +185,29 @@ enum Found<'a> {
     WrongType,
 }
 
+/// Everything that a pointer may lead to, in either reading of a key's case; none if something is missing in one.
+pub(super) fn all<'a>(arguments: Option<&'a Value>, pointer: &[Box<str>]) -> Option<Vec<&'a Value>> {
+    let mut found = Vec::new();
+    collect(arguments, pointer, &mut found);
+    let values: Vec<&Value> = found
+        .iter()
+        .filter_map(|found| match found {
+            Found::Value(value) => Some(*value),
+            Found::Missing | Found::WrongType => None,
+        })
+        .collect();
+    (values.len() == found.len() && !values.is_empty()).then_some(values)
+}
+
+/// All numbers that a pointer leads to; none if there is nothing, or anything else than a number of at least 0.
+pub(super) fn numbers(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option<Vec<Decimal>> {
+    let number = |value: &Value| match &value.kind {
+        Kind::Number(text) => Decimal::parse(text).filter(|number| !number.is_negative()),
+        _ => None,
+    };
+    all(arguments, pointer)?.into_iter().map(number).collect()
+}
+
 fn collect<'a>(value: Option<&'a Value>, pointer: &[Box<str>], found: &mut Vec<Found<'a>>) {
     let Some(value) = value else { return found.push(Found::Missing) };
     let Some((token, rest)) = pointer.split_first() else { return found.push(Found::Value(value)) };

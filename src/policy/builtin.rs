@@ -89,6 +89,7 @@ fn guardrail(name: &str, verdict: Verdict, fields: Fields, reason: &str) -> Rule
         guardrail: true,
         shadow: false,
         until: None,
+        limit: None,
         reason: Some(reason.into()),
         file: None,
         line: None,

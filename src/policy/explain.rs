@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::closed::passes;
 use super::examples::nowhere;
 use super::judge::judge;
+use super::limit::{Charge, Then};
 use super::model::Policy;
 use super::request::{Request, Unread};
 use crate::clock::Timestamp;
@@ -33,7 +34,8 @@ impl Executor {
 
 /// Judges the call that `request` describes, as if made at `now` (config.md: "`policy explain` and `POST policy/explain` take …") and
 /// answers with `verdict`, `facets`, `decided_by`, `floors`, `reasons`, `needed_for_allow`, and with `shadow_verdict` and
-/// `shadow_decided_by` where something in shadow mode concerns it; what cannot be read is
+/// `shadow_decided_by` where something in shadow mode concerns it; `limits` says what it would take of the limits of
+/// allows, which are not looked up here; what cannot be read is
 /// the verdict `malformed` with `error`. Blocks where a recursive tool is walked.
 ///
 /// What the request leaves out: the agent's settings stand in for `group`, `source` and `depth`; the only upstream for
@@ -75,6 +77,7 @@ fn answer(
     let tool = request.entry(&executor.config.catalogue);
     let touched = request.touched(&tool, &executor.space).map_err(|malformed| malformed.to_string())?;
     let judgement = judge(policy, &request.subject(&group, &tool, Some(now)), &touched, &executor.space);
+    let limits: Vec<Value> = judgement.charges.iter().map(limit).collect();
     let records: Vec<_> = judgement.facets.into_iter().map(|facet| facet.record).collect();
     let floors: BTreeSet<_> = records.iter().flat_map(|record| &record.floors).collect();
     Ok(json!({
@@ -86,9 +89,24 @@ fn answer(
         "floors": floors,
         "reasons": judgement.reasons,
         "needed_for_allow": judgement.needed_for_allow,
+        "limits": limits,
         "shadow_verdict": judgement.shadow.as_ref().map(|shadow| shadow.verdict),
         "shadow_decided_by": judgement.shadow.map(|shadow| shadow.decided_by).unwrap_or_default(),
     }))
+}
+
+/// What the call would take of a limit; `amount` is null where that cannot be told, which is over the limit.
+fn limit(charge: &Charge) -> Value {
+    json!({
+        "rule": charge.rule,
+        "limit": charge.words,
+        "amount": charge.amount.as_ref().map(ToString::to_string),
+        "max": charge.max.to_string(),
+        "then": match charge.then {
+            Then::Reject => "reject",
+            Then::Ask => "ask",
+        },
+    })
 }
 
 fn plain(verdict: &str, reason: &str) -> Value {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::advice;
-use super::approval::Requirement;
+use super::approval::{Grants, Requirement};
 use super::bench::{Bench, Judged, Said};
 use super::claimed::Claimed;
 use super::commands::{Running, covers};
 use super::fields::{Reading, Target, Thing};
+use super::limit::{Charge, Limit, Then};
 use super::model::{Counts, Policy, Rule};
 use super::reach;
 use crate::clock::Timestamp;
@@ -64,6 +65,38 @@ pub struct Judgement {
     pub needed_for_allow: Vec<String>,
     /// What would have been said had nothing been in shadow mode; none where nothing in shadow mode concerned the call.
     pub shadow: Option<Shadow>,
+    /// What the call takes of the limits of all allows that match it, if it runs.
+    pub charges: Vec<Charge>,
+    /// What an ask of one of those limits requires.
+    pub limit_asks: Option<Requirement>,
+}
+
+impl Judgement {
+    /// The judgement of a call that is over limits that ask: held, whatever else asks.
+    #[must_use]
+    pub fn over(mut self, over: &[Charge]) -> Self {
+        if over.is_empty() {
+            return self;
+        }
+        let mut labels: Vec<String> = over.iter().map(Charge::label).collect();
+        let mut asked = self.limit_asks.clone();
+        asked.iter_mut().for_each(|asked| asked.asked_by.clone_from(&labels));
+        self.requirement = match (self.requirement, asked) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
+        if self.verdict == Verdict::Allow {
+            self.decided_by.clear();
+            self.reasons.clear();
+        }
+        self.verdict = self.verdict.max(Verdict::Ask);
+        self.reasons.extend(over.iter().map(|charge| format!("The limit of `{}` is {}.", charge.rule, charge.words)));
+        self.needed_for_allow
+            .extend(over.iter().map(|charge| format!("room below {} (`{}`)", charge.words, charge.rule)));
+        self.decided_by.append(&mut labels);
+        self.decided_by.sort();
+        self
+    }
 }
 
 /// A verdict that is logged and not obeyed.
@@ -141,9 +174,36 @@ fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>) -> Judgement {
         let (verdict, deciding) = strictest(&judged, |counts| counts.then);
         Shadow { verdict, decided_by: deciding.keys().map(|label| (*label).to_owned()).collect() }
     });
+    let charges = if verdict == Verdict::Deny { Vec::new() } else { charges(bench, &judged) };
+    let limit_asks = charges.iter().any(|charge| charge.then == Then::Ask);
+    let limit_asks = limit_asks.then(|| Requirement::merge(Vec::new(), [bench.fallback()], Grants::None));
     let needed_for_allow = advice::needed_for_allow(group, &judged);
     let facets = judged.into_iter().map(|judged| FacetJudgement { record: judged.record }).collect();
-    Judgement { verdict, facets, decided_by, reasons, rejection, requirement, needed_for_allow, shadow }
+    Judgement {
+        verdict,
+        facets,
+        decided_by,
+        reasons,
+        rejection,
+        requirement,
+        needed_for_allow,
+        shadow,
+        charges,
+        limit_asks,
+    }
+}
+
+/// Once for each allow that is obeyed and limited, however many facets it covers.
+fn charges(bench: &Bench<'_>, judged: &[Judged<'_>]) -> Vec<Charge> {
+    let mut limited: BTreeMap<&str, (&Rule, &Limit)> = BTreeMap::new();
+    for said in judged.iter().flat_map(|judged| &judged.said).filter(|said| said.counts.now) {
+        if let Some(rule) = said.rule
+            && let Some(limit) = &rule.limit
+        {
+            limited.insert(&rule.label, (rule, limit));
+        }
+    }
+    limited.into_values().map(|(rule, limit)| Charge::of(rule, limit, bench.subject)).collect()
 }
 
 /// The strictest verdict of all facets, and all that said it, by label.

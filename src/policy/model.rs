@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::approval::Approval;
 use super::fields::{Fields, ToolTerm};
 use super::judge::Subject;
+use super::limit::Limit;
 use crate::clock::Timestamp;
 use crate::pattern::fold;
 use crate::record::{RuleMatch, Verdict};
@@ -121,6 +122,7 @@ pub struct Rule {
     pub line: Option<usize>,
     /// Its column, from 1.
     pub column: Option<usize>,
+    pub(super) limit: Option<Limit>,
     pub(super) fields: Fields,
     pub(super) except: Vec<Fields>,
     pub(super) approval: Option<Approval>,

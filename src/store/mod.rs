@@ -8,6 +8,7 @@ mod tests;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, watch};
 
@@ -15,6 +16,7 @@ use self::sqlite::Database;
 
 use crate::approval::{Event, Held, Refused};
 use crate::clock::{Clock, Timestamp};
+use crate::policy::{Charge, Decimal};
 
 /// The meeting point of all processes that share a state folder. Cheap to clone.
 #[derive(Clone)]
@@ -55,6 +57,24 @@ pub enum Holding {
     Attached(Held),
     /// Too many calls of this agent wait already.
     Full,
+}
+
+/// What became of charges against limits.
+#[derive(Clone, Debug)]
+pub enum Charged {
+    /// All were taken.
+    Taken(Vec<Taken>),
+    /// None was: those at these places are over their limits, each with how long its period goes on, or none where
+    /// waiting does not help.
+    Over(Vec<(usize, Option<Duration>)>),
+}
+
+/// What was taken of one limit, to be given back if the call did not run.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    key: String,
+    ends: Timestamp,
+    amount: Decimal,
 }
 
 /// A change of a held call, in this process or another.
@@ -244,6 +264,23 @@ impl Store {
     /// Every change of every held call, from this and other processes.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.database.changes()
+    }
+
+    /// Takes charges against limits, all or none, in one transaction that all processes on the folder agree on. A charge
+    /// with `true` is taken even over its limit: a human approved it.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn charge(&self, charges: Vec<(Charge, bool)>) -> Result<Charged, StoreError> {
+        self.database.write(move |tables| tables.charge(&charges)).await
+    }
+
+    /// Gives back what was taken for a call that did not run.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn give_back(&self, taken: Vec<Taken>) -> Result<(), StoreError> {
+        self.database.write(move |tables| tables.give_back(&taken)).await
     }
 
     /// Keeps a session.

@@ -11,6 +11,7 @@ mod hold;
 mod inbox;
 mod kill;
 mod layers;
+mod limits;
 mod peers_everything;
 mod peers_files;
 mod peers_git;

@@ -159,6 +159,15 @@ fn sentence(answer: &Value) -> String {
         let by = strings("shadow_decided_by").join(", ");
         text.push_str(&format!("\n  without shadow mode it would be: {shadow}, by {by}"));
     }
+    for limit in answer.get("limits").and_then(Value::as_array).into_iter().flatten() {
+        let word = |name: &str| limit.get(name).and_then(Value::as_str).unwrap_or("(unknown: over the limit)");
+        text.push_str(&format!(
+            "\n  counts {} against the limit of {}: {}",
+            word("amount"),
+            word("rule"),
+            word("limit")
+        ));
+    }
     for reason in strings("reasons") {
         text.push_str(&format!("\n  {reason}"));
     }

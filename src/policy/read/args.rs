@@ -69,7 +69,7 @@ fn test(entry: &Entry, report: &mut Report) -> Option<ArgTest> {
 }
 
 /// A top-level name, or a JSON pointer (RFC 6901) where it starts with `/`.
-fn pointer(key: &str, at: Mark, report: &mut Report) -> Option<Vec<Box<str>>> {
+pub(super) fn pointer(key: &str, at: Mark, report: &mut Report) -> Option<Vec<Box<str>>> {
     let mut refuse = |what: &str, help: String| {
         report.error(at, format!("`{key}` {what}")).help(&*help);
         None
@@ -95,7 +95,7 @@ fn scalar(node: &Node, report: &mut Report) -> Option<Scalar> {
     }
 }
 
-fn number(node: &Node, report: &mut Report) -> Option<Decimal> {
+pub(super) fn number(node: &Node, report: &mut Report) -> Option<Decimal> {
     let plain = node.scalar().filter(|scalar| scalar.core() == Core::Number);
     let number = plain.and_then(|scalar| Decimal::parse(&scalar.text));
     if number.is_none() && node.kind != Kind::Broken {

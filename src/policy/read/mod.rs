@@ -3,6 +3,7 @@
 
 mod args;
 mod fields;
+mod limit;
 mod terms;
 mod trial;
 
@@ -140,7 +141,7 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
     let approval = fields.entry("approval");
     let examples = fields.optional("examples").and_then(|node| examples(node, report)).unwrap_or_default();
     let trial = trial::Trial::of(&mut fields, report);
-    fields.later("limit", report);
+    let limited = fields.entry("limit");
     let at = fields.at;
     for (word, _) in VERDICTS {
         fields.misplaced(word, "write `verdict`, and what it is about in `tool`, `path`, …", report);
@@ -158,6 +159,7 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
     }
     let approval = approval.and_then(|entry| terms::term(&entry.value, report));
     let (shadow, until) = trial.of_rule(verdict, guardrail, report);
+    let limit = limited.and_then(|entry| limit::limit(entry, verdict, name.is_some(), report));
     let file = report.file().to_owned();
     let rule = Rule {
         label: name.as_ref().map_or_else(|| format!("{file}:{}", at.line), |name| name.name.clone()),
@@ -165,6 +167,7 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
         guardrail,
         shadow,
         until,
+        limit,
         reason,
         file: Some(file),
         line: Some(at.line),

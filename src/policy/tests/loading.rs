@@ -31,7 +31,6 @@ fn each_slip_is_told_with_its_place_and_a_way_out() {
         ("{verdict: deny, category: filesytem}", "base.yaml:5:35", "did you mean `filesystem`?"),
         ("{verdict: deny, access: append}", "base.yaml:5:33", "none of read, write, delete"),
         ("{verdict: deny, command: git -c}", "base.yaml:5:34", "an option among the words"),
-        ("{verdict: allow, tool: x, limit: {per: day}}", "base.yaml:5:35", "`limit` is not built yet"),
         ("{verdict: ask, tool: x, approval: {quorum: 2}}", "base.yaml:5:44", "`quorum` is not built yet"),
         ("{verdict: ask, tool: x, approval: boss}", "base.yaml:5:43", "no approval `boss`"),
         ("{verdict: deny, tool: x, approval: {expires: 8h}}", "base.yaml:5:34", "belongs to an ask"),

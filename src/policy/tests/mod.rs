@@ -7,6 +7,7 @@ mod holds;
 mod judging;
 mod laws;
 mod lints;
+mod limits;
 mod loading;
 mod outlook;
 mod packs;

@@ -1,5 +1,6 @@
 //! SQLite on a thread of its own: jobs that wait together share one transaction and one fsync.
 
+mod counters;
 mod held;
 mod job;
 mod schema;

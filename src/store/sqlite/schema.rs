@@ -74,6 +74,14 @@ CREATE TABLE IF NOT EXISTS tools (
     PRIMARY KEY (upstream, name)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS tools_rev ON tools (rev);
+
+CREATE TABLE IF NOT EXISTS counters (
+    key TEXT NOT NULL,
+    ends INTEGER NOT NULL,
+    total TEXT NOT NULL,
+    PRIMARY KEY (key, ends)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS counters_ended ON counters (ends);
 ";
 
 /// Opens the database in a state folder, and makes it if it is not there.

@@ -154,6 +154,7 @@ impl Writer {
         let oldest = Timestamp::from_millis(now.saturating_sub(keep));
         self.transaction(|tables| {
             tables.prune(oldest, KEEP.1)?;
+            tables.forget_counters()?;
             tables.forget(oldest)
         })
     }

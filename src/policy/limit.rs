@@ -1,0 +1,278 @@
+//! `limit` on an allow: how much of what it allows, in what time. This room says what a call takes and where; the gate
+//! and the store keep count.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::args::numbers;
+use super::decimal::Decimal;
+use super::judge::Subject;
+use super::model::Rule;
+use crate::clock::Timestamp;
+use crate::message::Value;
+use crate::message::json::Kind;
+use crate::pattern::fold;
+
+/// A rule's `limit`.
+#[derive(Debug)]
+pub(super) struct Limit {
+    pub period: Period,
+    pub of: Of,
+    /// Whose calls share a counter: those for which all of these are equal. None: all calls.
+    pub by: Vec<By>,
+    pub then: Then,
+}
+
+/// What is counted.
+#[derive(Debug)]
+pub(super) enum Of {
+    Calls(NonZeroU32),
+    /// An argument's values.
+    Sum {
+        /// As it was written.
+        name: Box<str>,
+        pointer: Vec<Box<str>>,
+        max: Decimal,
+    },
+}
+
+/// What tells counters apart.
+#[derive(Debug)]
+pub(super) enum By {
+    Agent,
+    /// An argument's value, by JSON pointer.
+    Argument(Vec<Box<str>>),
+}
+
+/// The time in which a limit holds. Hours, days and weeks begin in UTC, weeks on Monday.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Period {
+    /// 1 s
+    Second,
+    /// 60 s
+    Minute,
+    /// 3,600 s
+    Hour,
+    /// 24 h
+    Day,
+    /// 7 days
+    Week,
+}
+
+/// What happens to a call that is over a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// It is rejected: `rate_limit`.
+    Reject,
+    /// A human is asked.
+    Ask,
+}
+
+/// What a call takes of one limit, if it runs.
+#[derive(Clone, Debug)]
+pub struct Charge {
+    /// The rule whose limit it is.
+    pub rule: String,
+    /// Names the counter: the rule, what it counts, and whose calls share it, hashed.
+    pub key: String,
+    /// In which time.
+    pub period: Period,
+    /// How much the call takes; none where that cannot be told, which is over every limit.
+    pub amount: Option<Decimal>,
+    /// How much all calls of one period may take.
+    pub max: Decimal,
+    /// Calls per second or minute, which are counted by each process for itself.
+    pub rate: Option<NonZeroU32>,
+    /// What happens over the limit.
+    pub then: Then,
+    /// The limit in words: `30 calls per minute`.
+    pub words: String,
+}
+
+impl Charge {
+    /// What `limit` says of a call that a rule allows.
+    pub(super) fn of(rule: &Rule, limit: &Limit, subject: &Subject<'_>) -> Self {
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(text);
+        };
+        add(&rule.label);
+        add(&limit.to_string());
+        let mut known = true;
+        for by in &limit.by {
+            match by {
+                By::Agent => add(subject.agent.unwrap_or_default()),
+                By::Argument(pointer) => match shared(subject.arguments, pointer) {
+                    Some(value) => add(&value),
+                    None => known = false,
+                },
+            }
+        }
+        let (amount, max, calls) = match &limit.of {
+            Of::Calls(calls) => (Some(Decimal::from(1)), Decimal::from(calls.get()), Some(*calls)),
+            Of::Sum { pointer, max, .. } => (sum(subject.arguments, pointer), max.clone(), None),
+        };
+        Self {
+            rule: rule.label.clone(),
+            key: hex::encode(hash.finalize()),
+            period: limit.period,
+            amount: amount.filter(|_| known),
+            max,
+            rate: calls.filter(|_| limit.period <= Period::Minute),
+            then: limit.then,
+            words: limit.words(),
+        }
+    }
+
+    /// How the limit stands in `decided_by`.
+    pub fn label(&self) -> String {
+        format!("limit:{}", self.rule)
+    }
+
+    /// Whether waiting may help: not where the call alone takes more than all may, or nobody knows how much.
+    pub fn can_wait(&self) -> bool {
+        self.amount.as_ref().is_some_and(|amount| *amount <= self.max)
+    }
+}
+
+impl Limit {
+    fn words(&self) -> String {
+        let period = self.period.as_str();
+        match &self.of {
+            Of::Calls(calls) if calls.get() == 1 => format!("1 call per {period}"),
+            Of::Calls(calls) => format!("{calls} calls per {period}"),
+            Of::Sum { name, max, .. } => format!("a sum of {max} in {name} per {period}"),
+        }
+    }
+}
+
+/// What is counted, and by what: the same counter goes on if only the most or what happens then changes.
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.period)?;
+        match &self.of {
+            Of::Calls(_) => f.write_str(" calls")?,
+            Of::Sum { pointer, .. } => write!(f, " sum {pointer:?}")?,
+        }
+        self.by.iter().try_for_each(|by| write!(f, " {by:?}"))
+    }
+}
+
+impl Period {
+    /// The word in YAML and in sentences.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+        }
+    }
+
+    /// How long it is.
+    pub const fn length(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3_600,
+            Self::Day => 86_400,
+            Self::Week => 7 * 86_400,
+        })
+    }
+
+    /// The end of the period that a moment lies in.
+    pub fn end(self, at: Timestamp) -> Timestamp {
+        let length = i64::try_from(self.length().as_millis()).unwrap_or(i64::MAX);
+        // The Unix epoch was a Thursday.
+        let since_monday = if self == Self::Week { 3 * 86_400_000 } else { 0 };
+        let into = (at.as_millis().saturating_add(since_monday)).rem_euclid(length);
+        Timestamp::from_millis(at.as_millis().saturating_add(length - into))
+    }
+}
+
+/// The sum of all numbers that a pointer leads to; none if there is none, or anything that is no number of at least 0.
+fn sum(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option<Decimal> {
+    let add = |sum: Decimal, number: Decimal| sum.plus(&number).filter(Decimal::is_countable);
+    numbers(arguments, pointer)?.into_iter().try_fold(Decimal::from(0), add)
+}
+
+/// A value as one that counters are told apart by: what an upstream may take for the same is the same, so that no other
+/// spelling opens another counter.
+fn shared(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option<String> {
+    let found = super::args::all(arguments, pointer)?;
+    let texts: Option<Vec<String>> = found
+        .into_iter()
+        .map(|value| {
+            let text = match &value.kind {
+                Kind::Bool(value) => value.to_string(),
+                Kind::Number(text) | Kind::String(text) => fold(text),
+                Kind::Null | Kind::Array(_) | Kind::Object(_) => return None,
+            };
+            Some(Decimal::parse(&text).map_or(text, |number| number.to_string()))
+        })
+        .collect();
+    texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\0"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::message::{Json, Limits};
+
+    fn with<T>(text: &str, work: impl FnOnce(Option<&Value>) -> T) -> T {
+        work(Some(Json::parse(text.to_owned().into(), Limits::default()).unwrap().root()))
+    }
+
+    fn pointer(text: &str) -> Vec<Box<str>> {
+        text.split('/').skip(1).map(Box::from).collect()
+    }
+
+    #[test]
+    fn a_sum_is_exact_and_of_numbers_only() {
+        let total = |text: &str, at: &str| with(text, |value| sum(value, &pointer(at))).map(|sum| sum.to_string());
+        assert_eq!(total(r#"{"a":0.1}"#, "/a"), Some("0.1".into()));
+        assert_eq!(
+            total(r#"{"a":[{"n":0.1},{"n":0.2},{"n":9007199254740993}]}"#, "/a/*/n"),
+            Some("9007199254740993.3".into())
+        );
+        assert_eq!(total(r#"{"a":1,"A":2}"#, "/a"), Some("3".into()), "both that a tool might read");
+        for text in [r#"{}"#, r#"{"a":"5"}"#, r#"{"a":-1}"#, r#"{"a":null}"#, r#"{"a":[]}"#, r#"{"a":1e-999}"#] {
+            assert_eq!(total(text, "/a"), None, "{text}");
+        }
+        assert_eq!(total(r#"{"a":[]}"#, "/a/*"), None);
+        assert_eq!(total(r#"{"a":[1,-1]}"#, "/a/*"), None);
+    }
+
+    #[test]
+    fn other_spellings_share_a_counter() {
+        let value = |text: &str| with(text, |value| shared(value, &pointer("/o")));
+        let one = value(r#"{"o":1}"#);
+        for same in [r#"{"o":"1"}"#, r#"{"o":1.0}"#, r#"{"o":" 1 "}"#, r#"{"o":"1e0"}"#] {
+            assert_eq!(value(same), one, "{same}");
+        }
+        assert_eq!(value(r#"{"o":"Ab"}"#), value(r#"{"o":"aB\u200b"}"#));
+        assert_ne!(value(r#"{"o":"a"}"#), value(r#"{"o":"b"}"#));
+        for none in [r#"{}"#, r#"{"O":1}"#, r#"{"o":null}"#, r#"{"o":[]}"#, r#"{"o":{}}"#] {
+            assert_eq!(value(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn periods_end_where_the_calendar_says() {
+        let end = |period: Period, at: &str| {
+            let at: Timestamp = serde_json::from_value(at.into()).unwrap();
+            period.end(at).to_string()
+        };
+        assert_eq!(end(Period::Minute, "2026-11-30T23:59:59.999Z"), "2026-12-01T00:00:00.000Z");
+        assert_eq!(end(Period::Day, "2026-11-30T00:00:00Z"), "2026-12-01T00:00:00.000Z");
+        assert_eq!(end(Period::Week, "2026-11-29T23:59:59Z"), "2026-11-30T00:00:00.000Z", "a Monday");
+        assert_eq!(end(Period::Week, "2026-11-30T00:00:00Z"), "2026-12-07T00:00:00.000Z");
+        assert_eq!(end(Period::Hour, "1969-12-31T23:30:00Z"), "1970-01-01T00:00:00.000Z");
+    }
+}
