@@ -75,6 +75,14 @@ impl Glob {
         }
     }
 
+    /// The plain text as it is compared with folded ones, if there are no wildcards and anything is left of it.
+    pub(super) fn folded_literal(&self) -> Option<&str> {
+        match self {
+            Self::Literal { wide, .. } if !wide.is_empty() => Some(wide),
+            Self::Literal { .. } | Self::Pattern { .. } => None,
+        }
+    }
+
     /// Whether it is `*`.
     pub(super) fn is_star(&self) -> bool {
         matches!(self, Self::Pattern { exact, .. } if exact.as_str() == r"(?s)\A(?:.*)\z")

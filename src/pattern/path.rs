@@ -158,6 +158,12 @@ impl PathPattern {
         }
     }
 
+    /// Names of which a path must contain one among its folded components to match from any side: the last that is fixed,
+    /// of each spelling. None if there is none, and so any path might.
+    pub fn landmarks(&self) -> Option<Vec<&str>> {
+        [Some(&self.segments), self.physical.as_ref()].into_iter().flatten().map(|s| last_fixed(s)).collect()
+    }
+
     /// Whether the entry is `/` (or `/**`, `/*`, `**/*`), which guards everything and so nothing in particular.
     pub fn is_everything(&self) -> bool {
         self.anchor != Anchor::Root
@@ -176,6 +182,14 @@ impl PathPattern {
             Anchor::Absolute => Some(&at.components),
         }
     }
+}
+
+/// The last component without wildcards, folded.
+fn last_fixed(segments: &[Segment]) -> Option<&str> {
+    segments.iter().rev().find_map(|segment| match segment {
+        Segment::One(glob) => glob.folded_literal(),
+        Segment::Deep => None,
+    })
 }
 
 /// Refuses what a shell would expand and we do not, and entries that say nothing.

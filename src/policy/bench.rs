@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::approval::{Approval, Grants};
 use super::commands::hides_denied;
 use super::fields::Target;
+use super::index::{Concerning, Names, Near};
 use super::judge::{Subject, kind_record, matches, target};
-use super::model::{Counts, Group, Names, Policy, Rule};
+use super::model::{Counts, Group, Policy, Rule};
 use super::reach::{self, Reached};
 use crate::facet::path::Space;
 use crate::facet::{Facet, FacetKind, FloorWhy, PathFacet, Stray};
@@ -83,21 +84,24 @@ pub(super) struct Bench<'a> {
     pub group: Option<&'a Group>,
     /// Whether the group is in shadow mode: only guardrails are obeyed.
     in_shadow: bool,
-    names: Names,
+    /// The group's rules that could match, and the guardrails.
+    rules: [Option<Concerning<'a>>; 2],
 }
 
 impl<'a> Bench<'a> {
     pub fn new(policy: &'a Policy, subject: &'a Subject<'a>) -> Self {
         let group = policy.groups.get(subject.group);
         let in_shadow = group.is_some_and(|group| group.is_in_shadow(subject.at));
-        Self { policy, subject, group, in_shadow, names: Names::of(subject) }
+        let names = Names::of(subject);
+        let rules = [group.map(|group| group.rules.concerning(&names)), Some(policy.guardrails.concerning(&names))];
+        Self { policy, subject, group, in_shadow, rules }
     }
 
-    /// The rules of the group that could match, then the guardrails, each with where it counts.
-    fn rules(&self) -> impl Iterator<Item = (&'a Rule, Counts)> {
-        let group = self.group.map(|group| group.rules.concerning(&self.names));
-        let rules = group.into_iter().flatten().chain(self.policy.guardrails.concerning(&self.names));
-        rules.filter_map(|rule| Some((rule, rule.counts(self.subject.at, self.in_shadow)?)))
+    /// The rules of the group that could match what is near, then the guardrails, each with where it counts.
+    fn rules(&self, near: &Near<'_>) -> impl Iterator<Item = (&'a Rule, Counts)> {
+        let (at, in_shadow) = (self.subject.at, self.in_shadow);
+        let rules: Vec<_> = self.rules.iter().flatten().map(|rules| rules.near(near)).collect();
+        rules.into_iter().flatten().filter_map(move |rule| Some((rule, rule.counts(at, in_shadow)?)))
     }
 
     /// Where what is neither a rule nor a guardrail counts.
@@ -141,15 +145,15 @@ impl<'a> Bench<'a> {
     fn by_rules(&self, target: Target<'_>) -> Vec<Said<'a>> {
         // An allow does not cover words that a deny names; one that is not obeyed takes nothing away from what is.
         let shown = |counts: fn(Counts) -> bool| {
-            let denies = || self.rules().filter(|(_, of)| counts(*of)).map(|(rule, _)| rule);
-            !target.running.is_some_and(|running| hides_denied(running, denies()))
+            let rules = || self.rules(&Near::Commands).filter(|(_, of)| counts(*of)).map(|(rule, _)| rule);
+            !target.running.is_some_and(|running| !running.command.tabled && hides_denied(running, rules()))
         };
         let shown = Counts { now: shown(|counts| counts.now), then: shown(|counts| counts.then) };
         let said = |(rule, counts): (&'a Rule, Counts)| {
             let counts = if rule.verdict == Verdict::Allow { counts.and(shown) } else { counts };
             (counts.any() && matches(rule, self.subject, target)).then(|| Said::by_rule(rule, counts))
         };
-        self.rules().filter_map(said).collect()
+        self.rules(&Near::of(target)).filter_map(said).collect()
     }
 
     /// The group's own word, where none of its rules matches; in shadow mode, that it lets be what no guardrail names.
@@ -188,7 +192,7 @@ impl<'a> Bench<'a> {
     ) -> Vec<(Counts, Reached<'a>)> {
         let (subject, in_shadow) = (self.subject, self.in_shadow);
         let candidates: Vec<(&'a Rule, Counts)> =
-            self.rules().filter(|(rule, _)| reach::may_guard(subject, rule, target)).collect();
+            self.rules(&Near::Every).filter(|(rule, _)| reach::may_guard(subject, rule, target)).collect();
         let denied =
             |counts: fn(Counts) -> bool| said.iter().any(|said| said.verdict == Verdict::Deny && counts(said.counts));
         let due = Counts { now: !denied(|counts| counts.now), then: !denied(|counts| counts.then) };
@@ -219,7 +223,7 @@ impl<'a> Bench<'a> {
         let mut rules: Vec<(&'a Rule, Counts)> = Vec::new();
         let mut place = None;
         for at in &stray.locations {
-            for (rule, counts) in self.rules().filter(|(rule, _)| reach::guards(self.subject, rule, at)) {
+            for (rule, counts) in self.rules(&Near::at(at)).filter(|(rule, _)| reach::guards(self.subject, rule, at)) {
                 place = place.or(Some(at));
                 if !rules.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
                     rules.push((rule, counts));

@@ -81,10 +81,15 @@ impl WordsPattern {
         let names = folded.iter().map(|word| names(word)).collect();
         Ok(Self { words, folded, names })
     }
+
+    /// The program, folded and without its folder.
+    pub fn program(&self) -> Option<&str> {
+        self.folded.first().map(String::as_str)
+    }
 }
 
 /// A program as what tightens sees it: without its folder, and without what Windows leaves out.
-fn program(word: &str) -> String {
+pub(super) fn program(word: &str) -> String {
     let name = fold(word.rsplit(['/', '\\']).next().unwrap_or(word));
     name.strip_suffix(".exe").map_or(name.clone(), str::to_owned)
 }

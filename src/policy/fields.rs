@@ -363,6 +363,15 @@ impl Paths {
         self.named.is_empty() && self.everything.is_empty()
     }
 
+    /// Names of which a path must contain one to match, folded; none if a path without any might.
+    pub fn landmarks(&self) -> Option<Vec<&str>> {
+        if self.named.is_empty() || !self.everything.is_empty() {
+            return None;
+        }
+        let all: Option<Vec<Vec<&str>>> = self.named.iter().map(PathPattern::landmarks).collect();
+        all.map(|all| all.concat())
+    }
+
     /// Whether a place lies under a named entry, lexically and widely: for strays and walks.
     pub fn guards(&self, at: &Location) -> bool {
         self.named.iter().any(|pattern| pattern.matches(at, Side::Wide))

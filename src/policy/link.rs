@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::approval::Approval;
-use super::model::{Group, Policy, Rule, RuleSet};
+use super::index::RuleSet;
+use super::model::{Group, Policy, Rule};
 use super::read::{ApprovalTerm, FileDraft, GroupDraft, Named, RuleDraft};
 use crate::clock::Timestamp;
 use crate::config::yaml::{Mark, Report};

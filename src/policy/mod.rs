@@ -15,6 +15,7 @@ mod explain;
 mod fields;
 mod find;
 mod hosts;
+mod index;
 pub mod judge;
 mod limit;
 mod link;

@@ -1,15 +1,13 @@
-//! A checked policy, compiled once: groups with all they inherit, guardrails, and an index so that a call meets only the
-//! rules that could concern it.
+//! A checked policy, compiled once: groups with all they inherit, and guardrails.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::approval::Approval;
-use super::fields::{Fields, ToolTerm};
-use super::judge::Subject;
+use super::fields::Fields;
+use super::index::RuleSet;
 use super::limit::Limit;
 use crate::clock::Timestamp;
-use crate::pattern::fold;
 use crate::record::{RuleMatch, Verdict};
 
 /// The method whose calls have a tool.
@@ -148,87 +146,4 @@ impl Rule {
     pub(super) fn guards_paths(&self) -> bool {
         self.verdict != Verdict::Allow && self.fields.path.names_any()
     }
-}
-
-/// Rules, found by the literal tool or upstream they name.
-#[derive(Debug, Default)]
-pub(super) struct RuleSet {
-    rules: Vec<Arc<Rule>>,
-    by_tool: HashMap<String, Vec<u32>>,
-    by_upstream: HashMap<String, Vec<u32>>,
-    rest: Vec<u32>,
-}
-
-impl RuleSet {
-    /// Builds the index. Names are folded: it may offer a rule too many, never one too few.
-    pub fn new(rules: Vec<Arc<Rule>>) -> Self {
-        let mut set = Self { rules, ..Self::default() };
-        for (rule, number) in set.rules.iter().zip(0u32..) {
-            let tools = literals(&rule.fields.tool, ToolTerm::literal);
-            let upstreams = literals(&rule.fields.upstream, |pattern| pattern.literal());
-            let (map, keys) = match (tools, upstreams) {
-                (Some(keys), _) => (&mut set.by_tool, keys),
-                (None, Some(keys)) => (&mut set.by_upstream, keys),
-                (None, None) => {
-                    set.rest.push(number);
-                    continue;
-                }
-            };
-            for key in keys {
-                let entry = map.entry(key).or_default();
-                if entry.last() != Some(&number) {
-                    entry.push(number);
-                }
-            }
-        }
-        set
-    }
-
-    /// The rules that could match a call, in no order that matters.
-    pub fn concerning<'a>(&'a self, names: &Names) -> impl Iterator<Item = &'a Rule> {
-        let every = names.unknown_tool || names.upstream.is_none();
-        let found = |map: &'a HashMap<String, Vec<u32>>, key: Option<&String>| {
-            key.filter(|_| !every).and_then(|key| map.get(key)).map(Vec::as_slice).unwrap_or_default()
-        };
-        let numbers = [
-            found(&self.by_tool, names.tool.as_ref()),
-            found(&self.by_upstream, names.upstream.as_ref()),
-            if every { &[] } else { self.rest.as_slice() },
-        ];
-        let all = if every { self.rules.as_slice() } else { &[] };
-        let some = numbers.into_iter().flatten().filter_map(|number| self.rules.get(usize::try_from(*number).ok()?));
-        some.chain(all).map(Arc::as_ref)
-    }
-}
-
-/// A subject's names as the index knows them.
-#[derive(Debug)]
-pub(super) struct Names {
-    tool: Option<String>,
-    upstream: Option<String>,
-    /// A tool call whose tool was left out (examples only).
-    unknown_tool: bool,
-}
-
-impl Names {
-    /// Of calls of a tool.
-    pub fn of_tool(upstream: &str, tool: &str) -> Self {
-        Self { tool: Some(fold(tool)), upstream: Some(fold(upstream)), unknown_tool: false }
-    }
-
-    pub fn of(subject: &Subject<'_>) -> Self {
-        Self {
-            tool: subject.tool.map(fold),
-            upstream: subject.upstream.map(fold),
-            unknown_tool: subject.tool.is_none() && subject.method == TOOLS_CALL,
-        }
-    }
-}
-
-/// The folded literals, if there are terms and all of them are literal.
-fn literals<T>(terms: &[T], literal: impl Fn(&T) -> Option<&str>) -> Option<Vec<String>> {
-    if terms.is_empty() {
-        return None;
-    }
-    terms.iter().map(|term| literal(term).map(fold)).collect()
 }

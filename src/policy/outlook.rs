@@ -1,7 +1,8 @@
 //! What the policy says of a tool before anybody calls it: for lists, where arguments are not known.
 
 use super::fields::Certainty;
-use super::model::{Names, Policy, Rule};
+use super::index::{Names, Near};
+use super::model::{Policy, Rule};
 use crate::catalog::{Argument, Tool};
 use crate::clock::Timestamp;
 use crate::record::{Depth, Source, ToolVerdict, Verdict};
@@ -49,8 +50,8 @@ pub fn outlook(policy: &Policy, prospect: &Prospect<'_>) -> ToolVerdict {
         let counts = rule.counts(Some(prospect.at), in_shadow).is_some_and(|counts| counts.now);
         counts.then(|| (rule.verdict, rule.certainty(prospect)))
     };
-    let own: Vec<_> = group.rules.concerning(&names).filter_map(judged).collect();
-    let guardrails: Vec<_> = policy.guardrails.concerning(&names).filter_map(judged).collect();
+    let own: Vec<_> = group.rules.concerning(&names).near(&Near::Every).filter_map(judged).collect();
+    let guardrails: Vec<_> = policy.guardrails.concerning(&names).near(&Near::Every).filter_map(judged).collect();
     // In shadow mode only guardrails are obeyed.
     let otherwise = if in_shadow { Verdict::Allow } else { group.otherwise };
     let all = || own.iter().chain(&guardrails);

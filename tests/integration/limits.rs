@@ -12,7 +12,7 @@ groups:
     otherwise: ask
     rules:
       - { name: few-reads, verdict: allow, tool: read_file, path: docs/, limit: { per: day, calls: 2 } }
-      - { name: one-list, verdict: allow, tool: list_directory, path: docs/, limit: { per: minute, calls: 1, by: agent } }
+      - { name: one-list, verdict: allow, tool: list_files, path: docs/, limit: { per: minute, calls: 1, by: agent } }
       - name: small-writes
         verdict: allow
         tool: write_file
@@ -51,8 +51,8 @@ async fn over_a_limit_a_call_is_rejected_with_the_time_to_wait() {
     assert_eq!(about(&other.call(1, "read_file", read).await)["reason"], "rate_limit");
 
     let list = json!({ "path": "docs" });
-    assert!(ran(&agent.call(4, "list_directory", list.clone()).await));
-    let over = agent.call(5, "list_directory", list).await;
+    assert!(ran(&agent.call(4, "list_files", list.clone()).await));
+    let over = agent.call(5, "list_files", list).await;
     assert_eq!(about(&over)["reason"], "rate_limit", "{over}");
     assert!(about(&over)["after_ms"].as_u64().expect("a time") <= 60_000, "{over}");
 }

@@ -7,6 +7,8 @@ use super::*;
 use crate::config::ApprovalsConfig;
 use crate::facet::Stray;
 use crate::policy::Requirement;
+use crate::policy::index::{Names, Near, RuleSet};
+use crate::policy::judge::{matches, target};
 use crate::record::{FacetRecord, Verdict};
 
 /// A policy as the lines of its lists.
@@ -80,6 +82,9 @@ fn field() -> impl Strategy<Value = &'static str> {
         "tool: \"@shell\"",
         "path: docs/",
         "path: [docs/, src/a]",
+        "path: [\"docs/*\", /etc/]",
+        "path: \"*.md\"",
+        "path: Docs/A",
         "path: \"**/x/\"",
         "path: /",
         "access: read",
@@ -288,6 +293,22 @@ proptest! {
             prop_assert_eq!(shadow.decided_by.len(), enforced.decided_by.len());
         } else {
             prop_assert_eq!(new.verdict, enforced.verdict);
+        }
+    }
+
+    #[test]
+    fn the_index_leaves_out_no_rule_that_matches(drawn in drawn(), call in any_call()) {
+        let policy = drawn.load(false);
+        let arguments = json(call.arguments);
+        let subject = Subject { arguments: Some(arguments.root()), category: None, ..super::call(call.tool) };
+        let set = RuleSet::new(policy.rules().to_vec());
+        let concerning = set.concerning(&Names::of(&subject));
+        for facet in &call.facets {
+            let target = target(facet, &call.facets);
+            let near: Vec<&str> = concerning.near(&Near::of(target)).map(|rule| rule.label.as_str()).collect();
+            for rule in policy.rules().iter().filter(|rule| matches(rule, &subject, target)) {
+                prop_assert!(near.contains(&rule.label.as_str()), "{} for {facet:?}", rule.label);
+            }
         }
     }
 }

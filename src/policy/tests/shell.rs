@@ -125,6 +125,53 @@ fn an_allow_without_a_path_covers_reading_in_the_root() {
 }
 
 #[test]
+fn the_index_finds_every_rule_on_commands_and_their_places() {
+    use crate::policy::index::{Names, Near, RuleSet};
+    use crate::policy::judge::{matches, target};
+    let policy = super::rules(&[
+        "{verdict: deny, command: [rm, git push], reason: r}",
+        "{verdict: allow, command: cat, path: docs/}",
+        "{verdict: allow, command: ls, path: ./}",
+        "{verdict: allow, tool: '@shell', path: out/}",
+        "{verdict: ask, option: [-f]}",
+        "{verdict: ask, path: '**/DOCS/'}",
+        "{verdict: ask, tool: run_shell, command: 'kubectl delete'}",
+    ]);
+    let space = {
+        let config = UpstreamConfig::new("files", Transport::Workspace, "/root".into());
+        Space::new(&UpstreamConfig { filesystem: crate::config::FileSystem::None, ..config })
+    };
+    let set = RuleSet::new(policy.rules().to_vec());
+    let subject = call("run_shell");
+    let concerning = set.concerning(&Names::of(&subject));
+    let mut found = 0;
+    for text in [
+        "/bin/RM -f docs/a",
+        "cat docs/a docs/b",
+        "cat < docs/a",
+        "ls",
+        "cd docs && ls > /dev/null",
+        "cd out && cat a",
+        "git -C x push -f",
+        "r\\m x; $X; ls (",
+        "rm.exe a",
+        "kubectl -n x delete pod",
+        "tool docs/a",
+    ] {
+        let touched = extract_shell(&space, text).unwrap();
+        for facet in &touched.facets {
+            let target = target(facet, &touched.facets);
+            let near: Vec<&str> = concerning.near(&Near::of(target)).map(|rule| rule.label.as_str()).collect();
+            for rule in policy.rules().iter().filter(|rule| matches(rule, &subject, target)) {
+                assert!(near.contains(&rule.label.as_str()), "{} for {facet:?} of {text}", rule.label);
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
+#[test]
 fn powers_and_places_need_to_be_named() {
     let sort = "{verdict: allow, command: sort, option: [-o], path: out/}";
     assert_eq!(verdict(&[sort], "sort -o out/a out/b"), Allow);
