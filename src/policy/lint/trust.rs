@@ -109,6 +109,16 @@ pub fn otherwise_allow(bench: &Bench<'_>, findings: &mut Findings) {
     }
 }
 
+/// P016: counters are kept by the rule's name.
+pub fn unnamed_limit(bench: &Bench<'_>, findings: &mut Findings) {
+    for placed in bench.rules.iter().filter(|placed| field(placed.node, "name").is_none()) {
+        if let Some(limit) = field(placed.node, "limit") {
+            let message = "the limit of a rule without a name counts anew when the rule moves to another line";
+            findings.add(placed.file, limit.at, message, "give the rule a `name`");
+        }
+    }
+}
+
 /// P013: an allow on the words that start such a command, or on more of them.
 pub fn interpreters(bench: &Bench<'_>, findings: &mut Findings) {
     for allow in bench.rules.iter().filter(|placed| placed.rule.verdict == Verdict::Allow) {

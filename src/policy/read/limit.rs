@@ -17,7 +17,7 @@ const PERIOD: [(&str, Period); 5] = [
 const THEN: [(&str, Then); 2] = [("reject", Then::Reject), ("ask", Then::Ask)];
 
 /// Reads `{per: minute, calls: 30, by: agent}` or `{per: day, sum: /amount, max: 500, by: [agent, /order_id], then: ask}`.
-pub(super) fn limit(entry: &Entry, verdict: Verdict, named: bool, report: &mut Report) -> Option<Limit> {
+pub(super) fn limit(entry: &Entry, verdict: Verdict, report: &mut Report) -> Option<Limit> {
     if verdict != Verdict::Allow {
         report
             .error(entry.at, "`limit` belongs to an allow")
@@ -31,13 +31,7 @@ pub(super) fn limit(entry: &Entry, verdict: Verdict, named: bool, report: &mut R
     let by: Vec<Option<By>> = by.iter().map(|node| shared(node, report)).collect();
     let then = fields.optional("then").map_or(Some(Then::Reject), |node| node.choice(&THEN, report));
     fields.finish(report);
-    let limit = Limit { period: period?, of: of?, by: by.into_iter().collect::<Option<_>>()?, then: then? };
-    if !named {
-        report
-            .warning(entry.at, "the limit of a rule without a name counts anew when the rule moves to another line")
-            .help("give the rule a `name`");
-    }
-    Some(limit)
+    Some(Limit { period: period?, of: of?, by: by.into_iter().collect::<Option<_>>()?, then: then? })
 }
 
 /// `calls`, or `sum` with `max`.

@@ -159,7 +159,7 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
     }
     let approval = approval.and_then(|entry| terms::term(&entry.value, report));
     let (shadow, until) = trial.of_rule(verdict, guardrail, report);
-    let limit = limited.and_then(|entry| limit::limit(entry, verdict, name.is_some(), report));
+    let limit = limited.and_then(|entry| limit::limit(entry, verdict, report));
     let file = report.file().to_owned();
     let rule = Rule {
         label: name.as_ref().map_or_else(|| format!("{file}:{}", at.line), |name| name.name.clone()),
