@@ -50,7 +50,6 @@ const UNMARKED: &[(&str, &str, &[&str])] = &[
         "kubectl_create",
         &["/fromFile/*", "/image", "/schedule", "/labels/*", "/annotations/*", "/tcpPort/*"],
     ),
-    ("sqlite", "*", &["/query"]),
 ];
 
 fn recorded(file: &str) -> Vec<Value> {

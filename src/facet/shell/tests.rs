@@ -67,7 +67,7 @@ fn simple_commands_are_read_by_their_tables() {
         ("ls *", "ls * r:./**"),
         ("echo ../x/*", "echo ../x/* r:../x"),
         ("grep x --include=*.rs -r .", "grep x . r:./**"),
-        ("cargo +nightly publish", "cargo publish +cargo"),
+        ("cargo +nightly publish", "cargo publish ?:+nightly ?:publish ++"),
         ("docker run -v/:/x a", "docker run -v/:/x a ?:/ ?:/x ?:a"),
         ("git diff HEAD~1", "git diff HEAD~1 r:./**"),
         ("git show HEAD:a", "git show HEAD:a r:a"),

@@ -335,8 +335,15 @@ fn plain_values(clause: &ast::ForClauseCommand) -> Option<Vec<String>> {
 fn test(expression: &ExtendedTestExpr, given: &mut Given) {
     match expression {
         ExtendedTestExpr::And(a, b) | ExtendedTestExpr::Or(a, b) => {
-            // Shells that do not know `[[` run what follows; no program begins with `-`.
-            if !matches!(**b, ExtendedTestExpr::UnaryTest(..)) {
+            // Shells that do not know `[[` run what follows; no program begins with `-`. The tree does not tell `-n x`
+            // from `x`.
+            let begins_with_option = |test: &ExtendedTestExpr| match test {
+                ExtendedTestExpr::UnaryTest(predicate, _) => {
+                    !matches!(predicate, UnaryPredicate::StringHasNonZeroLength)
+                }
+                _ => false,
+            };
+            if !begins_with_option(b) {
                 given.floors.push(not_understood("a test that other shells read as commands"));
             }
             test(a, given);
