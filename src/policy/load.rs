@@ -78,7 +78,7 @@ pub fn test(config: &PolicyConfig, own_files: &[PathBuf], which: &Tests) -> Resu
         }));
     }
     let tests = suite::read(&files, which).unwrap_or_else(|error| {
-        found.push(error);
+        found.push(*error);
         Vec::new()
     });
     if broken(&found) || tests.iter().any(|(report, _)| report.has_errors()) {

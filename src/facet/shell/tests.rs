@@ -68,7 +68,7 @@ fn simple_commands_are_read_by_their_tables() {
         ("echo ../x/*", "echo ../x/* r:../x"),
         ("grep x --include=*.rs -r .", "grep x . r:./**"),
         ("cargo +nightly publish", "cargo publish ?:+nightly ?:publish ++"),
-        ("docker run -v/:/x a", "docker run -v/:/x a ?:/ ?:/x ?:a"),
+        ("docker run -v/:/x a", "docker run -v/:/x a ?:run ?:/ ?:/x ?:a"),
         ("git diff HEAD~1", "git diff HEAD~1 r:./**"),
         ("git show HEAD:a", "git show HEAD:a r:a"),
         ("git fetch https://h/x", "git fetch https://h/x r:https://h/x/**"),

@@ -173,7 +173,8 @@ impl<'a> Scan<'a> {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        if !hex && !(digits(whole) && digits(fraction) && digits(exponent) && !exponent.is_empty()) {
+        let decimal = digits(whole) && digits(fraction) && digits(exponent) && !exponent.is_empty();
+        if !hex && !decimal {
             return Err("a number that runs into a word");
         }
         self.pass(end);

@@ -178,8 +178,8 @@ pub(super) type Drafts = Vec<(Report, Vec<read::Draft>)>;
 ///
 /// # Errors
 /// A folder or a file that cannot be read.
-pub(super) fn read(policies: &[PathBuf], which: &Tests) -> Result<Drafts, Diagnostic> {
-    let unreadable = |path: &Path, error| Diagnostic::whole(shown(path), format!("cannot be read: {error}"));
+pub(super) fn read(policies: &[PathBuf], which: &Tests) -> Result<Drafts, Box<Diagnostic>> {
+    let unreadable = |path: &Path, error| Box::new(Diagnostic::whole(shown(path), format!("cannot be read: {error}")));
     let files = match which {
         Tests::Named(files) => Ok(files.clone()),
         Tests::Beside | Tests::Own => find::tests(policies, *which == Tests::Own),
