@@ -106,7 +106,7 @@ impl HostPattern {
             (Self::Any, _) => true,
             (Self::Name(wanted), Host::Domain(name)) => **wanted == *dotless(name, side),
             (Self::Glob(pattern), Host::Domain(name)) => pattern.matches(dotless(name, side), side),
-            (Self::Internal, Host::Domain(name)) => is_internal_name(dotless(name, Side::Wide)),
+            (Self::Internal, Host::Domain(name)) => is_internal_name(dotless(name, Side::Wide), side),
             (Self::Internal, host) => addresses(host, side).any(is_internal),
             (Self::Block(block), host) => addresses(host, side).any(|address| block.holds(address)),
             (Self::Name(_) | Self::Glob(_), _) => false,
@@ -244,11 +244,14 @@ fn is_internal(address: IpAddr) -> bool {
 }
 
 /// Names that lead to this machine or its network by convention (RFC 6761, RFC 6762, RFC 8375), and those of clouds'
-/// metadata services.
-fn is_internal_name(name: &str) -> bool {
+/// metadata services. A name of one label is what the local network makes of it (`http://vault/`): where that tightens, it
+/// is internal too.
+fn is_internal_name(name: &str, side: Side) -> bool {
     const NAMES: [&str; 5] = ["localhost", "ip6-localhost", "ip6-loopback", "metadata", "instance-data"];
     const BELOW: [&str; 5] = [".localhost", ".localdomain", ".local", ".internal", ".home.arpa"];
-    NAMES.contains(&name) || BELOW.iter().any(|end| name.ends_with(end))
+    NAMES.contains(&name)
+        || BELOW.iter().any(|end| name.ends_with(end))
+        || (side == Side::Wide && !name.contains('.'))
 }
 
 #[cfg(test)]
@@ -338,9 +341,11 @@ mod tests {
             "host.docker.internal",
             "localhost.",
             "localhost.localdomain",
+            "vault",
         ] {
             assert!(holds("@internal", internal, Wide), "{internal}");
         }
+        assert!(!holds("@internal", "vault", Exact), "no allow is sure of what a bare name leads to");
         for public in [
             "8.8.8.8",
             "172.32.0.1",
@@ -349,7 +354,7 @@ mod tests {
             "example.com",
             "127.0.0.1.nip.io",
             "localhost.example",
-            "notlocalhost",
+            "not.localhost.example",
         ] {
             assert!(!holds("@internal", public, Wide), "{public}");
         }
