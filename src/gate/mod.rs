@@ -109,7 +109,10 @@ pub struct Executor {
 
 impl Gate {
     /// `policy explain`, with the upstreams as they are configured here. Blocks where a recursive tool is walked.
-    pub fn explain(&self, request: &str) -> serde_json::Value {
+    ///
+    /// # Errors
+    /// The request is none, or names what does not exist.
+    pub fn explain(&self, request: &str) -> Result<serde_json::Value, policy::Unanswerable> {
         let executors = self
             .executors
             .iter()

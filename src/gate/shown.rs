@@ -262,7 +262,6 @@ mod tests {
             reasons: Vec::new(),
             rejection: None,
             requirement: None,
-            needed_for_allow: Vec::new(),
             shadow: None,
             charges: Vec::new(),
             limit_asks: None,

@@ -108,6 +108,11 @@ impl Directory {
         self.agents.iter().find(|a| a.config.name == name).cloned()
     }
 
+    /// All agents.
+    pub fn agents(&self) -> &[Arc<Agent>] {
+        &self.agents
+    }
+
     /// The approver a token belongs to.
     ///
     /// # Errors

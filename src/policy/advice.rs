@@ -1,48 +1,68 @@
 //! What an allow would have needed, in sentences.
 
-use super::bench::Judged;
+use super::bench::{Bench, Judged};
+use super::fields::Target;
+use super::judge::target;
+use super::model::Rule;
+use super::near;
+use crate::facet::Facet;
 use crate::record::{Access, FacetKindRecord, Verdict};
 
-/// One sentence for each thing that stands between the call and an allow, facet by facet.
-pub(super) fn needed_for_allow(group: &str, judged: &[Judged<'_>]) -> Vec<String> {
+/// One sentence for each thing that stands between the call and an allow, facet by facet: those of `facets`, then
+/// unmarked strings.
+pub(super) fn needed_for_allow(bench: &Bench<'_>, facets: &[Facet], judged: &[Judged<'_>]) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
-    for judged in judged.iter().filter(|judged| judged.record.verdict != Verdict::Allow) {
+    let targets = facets.iter().map(|facet| Some(target(facet, facets))).chain(std::iter::repeat(None));
+    for (judged, target) in judged.iter().zip(targets) {
+        if judged.record.verdict == Verdict::Allow {
+            continue;
+        }
         let what = name(&judged.record.kind);
-        // Floors come last.
         let obstacles = || judged.said.iter().filter(|said| said.counts.now && said.verdict != Verdict::Allow);
         for said in obstacles() {
-            let label = &said.label;
-            let sentence = match (said.rule, said.verdict) {
-                (Some(rule), Verdict::Deny) if rule.guardrail => {
-                    format!("{what}: the guardrail `{label}` denies it, and no rule lifts a guardrail")
-                }
-                (Some(_), Verdict::Deny) => {
-                    format!(
-                        "{what}: the rule `{label}` denies it, and no allow lifts a deny; add an exception to that rule"
-                    )
-                }
-                (Some(rule), _) if rule.guardrail => {
-                    format!("{what}: the guardrail `{label}` asks, and only an approval of this very call answers it")
-                }
-                (Some(_), _) => {
-                    format!("{what}: the rule `{label}` asks, and no allow lifts an ask; add an exception to that rule")
-                }
-                (None, _) if label.starts_with("group:") => {
-                    format!("no policy file has a group `{group}`; add it, or give the agent another group")
-                }
-                (None, _) if label.starts_with("floor:") => continue,
-                (None, _) => format!("{what}: no rule of group `{group}` covers it; {}", rule_for(&judged.record.kind)),
-            };
-            sentences.push(sentence);
+            if let Some(rule) = said.rule {
+                sentences.push(format!("{what}: {}", by_rule(rule)));
+            } else if said.label.starts_with("group:") {
+                let group = bench.subject.group;
+                sentences
+                    .push(format!("no policy file has a group `{group}`; add it, or give the agent another group"));
+            }
         }
+        let covered = judged.said.iter().any(|said| said.counts.now && said.verdict == Verdict::Allow);
+        if let (Some(target), Some(_), false) = (target, bench.group, covered) {
+            sentences.push(format!("{what}: {}", uncovered(bench, target, &judged.record.kind)));
+        }
+        // Floors come last.
         for said in obstacles() {
             let Some(floor) = said.label.strip_prefix("floor:") else { continue };
             let why = said.detail.as_deref().unwrap_or_else(|| plain(floor));
             sentences.push(format!("{what}: {why} (floor `{floor}`); no allow lifts that, an approval does"));
         }
     }
-    sentences.dedup();
     sentences
+}
+
+/// A rule that says deny or ask.
+fn by_rule(rule: &Rule) -> String {
+    let label = &rule.label;
+    match (rule.verdict, rule.guardrail) {
+        (Verdict::Deny, true) => format!("the guardrail `{label}` denies it, and no rule lifts a guardrail"),
+        (_, true) => format!("the guardrail `{label}` asks, and only an approval of this very call answers it"),
+        (Verdict::Deny, false) => {
+            format!("the rule `{label}` denies it, and no allow lifts a deny; add an exception to that rule")
+        }
+        (_, false) => format!("the rule `{label}` asks, and no allow lifts an ask; add an exception to that rule"),
+    }
+}
+
+/// That no allow covers a facet, and how near one comes.
+fn uncovered(bench: &Bench<'_>, target: Target<'_>, kind: &FacetKindRecord) -> String {
+    let group = bench.subject.group;
+    let near = near::nearest(bench, target);
+    if near.is_empty() {
+        return format!("no allow of group `{group}` covers it; {}", rule_for(kind));
+    }
+    format!("no allow of group `{group}` covers it; {}", near.join("; "))
 }
 
 fn name(kind: &FacetKindRecord) -> String {

@@ -71,6 +71,11 @@ impl Text {
 }
 
 impl ArgTest {
+    /// The argument's name: a JSON pointer.
+    pub fn name(&self) -> String {
+        self.pointer.iter().map(|token| format!("/{}", token.replace('~', "~0").replace('/', "~1"))).collect()
+    }
+
     /// What loosens must hold for every element, what tightens for any.
     pub fn holds(&self, arguments: Option<&Value>, side: Side) -> Truth {
         let mut found = Vec::new();

@@ -69,6 +69,12 @@ impl<'a> Judged<'a> {
         judged
     }
 
+    /// Who said what is obeyed.
+    pub fn decided_by(&self) -> Vec<String> {
+        let deciding = self.said.iter().filter(|said| said.counts.now && said.verdict == self.record.verdict);
+        deciding.map(|said| said.label.clone()).collect()
+    }
+
     /// The strictest that was said and counts. What only shadow rules speak of is let be; what nothing speaks of is not.
     pub fn verdict(&self, counts: impl Fn(Counts) -> bool) -> Verdict {
         let unsaid = if self.said.is_empty() { Verdict::Deny } else { Verdict::Allow };
@@ -102,6 +108,19 @@ impl<'a> Bench<'a> {
         let (at, in_shadow) = (self.subject.at, self.in_shadow);
         let rules: Vec<_> = self.rules.iter().flatten().map(|rules| rules.near(near)).collect();
         rules.into_iter().flatten().filter_map(move |rule| Some((rule, rule.counts(at, in_shadow)?)))
+    }
+
+    /// The group's allows that could match, those that are gone too, each with whether it is obeyed.
+    pub fn allows(&self) -> impl Iterator<Item = (&'a Rule, bool)> {
+        let [of_group, _] = &self.rules;
+        let rules = of_group.iter().flat_map(|rules| rules.near(&Near::Every));
+        let is_obeyed = |rule: &Rule| rule.counts(self.subject.at, self.in_shadow).is_some_and(|counts| counts.now);
+        rules.filter(|rule| rule.verdict == Verdict::Allow).map(move |rule| (rule, is_obeyed(rule)))
+    }
+
+    /// The rules on commands that are obeyed and could match.
+    pub fn obeyed_on_commands(&self) -> impl Iterator<Item = &'a Rule> {
+        self.rules(&Near::Commands).filter(|(_, counts)| counts.now).map(|(rule, _)| rule)
     }
 
     /// Where what is neither a rule nor a guardrail counts.

@@ -86,6 +86,11 @@ impl WordsPattern {
     pub fn program(&self) -> Option<&str> {
         self.folded.first().map(String::as_str)
     }
+
+    /// The words as they were written.
+    pub fn text(&self) -> String {
+        self.words.join(" ")
+    }
 }
 
 /// A program as what tightens sees it: without its folder, and without what Windows leaves out.

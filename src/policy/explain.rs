@@ -1,20 +1,23 @@
 //! `policy explain`: what the policy says of a call that nobody makes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde_json::{Value, json};
 
 use super::closed::passes;
 use super::examples::nowhere;
-use super::judge::judge;
+use super::judge::judge_with_advice;
 use super::limit::{Charge, Then};
-use super::model::Policy;
+use super::model::{Policy, TOOLS_CALL};
 use super::request::{Request, Unread};
 use crate::clock::Timestamp;
 use crate::config::UpstreamConfig;
+use crate::diagnostic::did_you_mean;
 use crate::facet::path::Space;
 use crate::identity::Directory;
 use crate::message::Limits;
+use crate::record::FacetRecord;
 
 /// What must be known of an upstream to judge its calls.
 #[derive(Clone, Debug)]
@@ -32,14 +35,29 @@ impl Executor {
     }
 }
 
-/// Judges the call that `request` describes, as if made at `now` (config.md: "`policy explain` and `POST policy/explain` take …") and
-/// answers with `verdict`, `facets`, `decided_by`, `floors`, `reasons`, `needed_for_allow`, and with `shadow_verdict` and
-/// `shadow_decided_by` where something in shadow mode concerns it; `limits` says what it would take of the limits of
-/// allows, which are not looked up here; what cannot be read is
-/// the verdict `malformed` with `error`. Blocks where a recursive tool is walked.
+/// Why a question has no answer: it is none, or names what does not exist; in a sentence that says what to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unanswerable(pub String);
+
+impl fmt::Display for Unanswerable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unanswerable {}
+
+/// Judges the call that `request` describes, as if made at `now` (config.md: "`policy explain` and `POST policy/explain`
+/// take …") and answers with `verdict`, `facets`, `decided_by`, `floors`, `reasons`, `needed_for_allow`, and with
+/// `shadow_verdict` and `shadow_decided_by` where something in shadow mode concerns it; `limits` says what it would take
+/// of the limits of allows, which are not looked up here; a call that no upstream would see is the verdict `malformed`
+/// with `error`. Blocks where a recursive tool is walked.
 ///
 /// What the request leaves out: the agent's settings stand in for `group`, `source` and `depth`; the only upstream for
 /// `upstream`; agent `local`, the group `default` or the only group for both; else it is taken to hold.
+///
+/// # Errors
+/// The request is none, or names what does not exist.
 pub fn explain(
     policy: &Policy,
     directory: &Directory,
@@ -47,12 +65,19 @@ pub fn explain(
     request: &str,
     limits: Limits,
     now: Timestamp,
-) -> Value {
-    answer(policy, directory, executors, request, limits, now).unwrap_or_else(|error| {
-        json!({
-            "verdict": "malformed", "error": error,
-            "facets": [], "decided_by": [], "floors": [], "reasons": [], "needed_for_allow": [],
-        })
+) -> Result<Value, Unanswerable> {
+    match answer(policy, directory, executors, request, limits, now) {
+        Ok(answer) => Ok(answer),
+        Err(Unread::Message(error)) => Ok(malformed(&error)),
+        Err(Unread::Request(what)) => Err(Unanswerable(what)),
+    }
+}
+
+/// The answer about what no upstream would see.
+pub fn malformed(error: &str) -> Value {
+    json!({
+        "verdict": "malformed", "error": error,
+        "facets": [], "decided_by": [], "floors": [], "reasons": [], "needed_for_allow": [],
     })
 }
 
@@ -63,8 +88,11 @@ fn answer(
     request: &str,
     limits: Limits,
     now: Timestamp,
-) -> Result<Value, String> {
-    let mut request = Request::parse(request, limits).map_err(Unread::what)?;
+) -> Result<Value, Unread> {
+    let mut request = Request::parse(request, limits)?;
+    if request.method == TOOLS_CALL && request.tool.is_none() {
+        return Err("say which call: `tool`, `method` or `raw`".to_owned().into());
+    }
     if !request.tool_is_legal() {
         let name = request.tool.unwrap_or_default();
         return Ok(plain("deny", &format!("unknown tool `{}`: no MCP tool can have this name", name.escape_debug())));
@@ -75,20 +103,24 @@ fn answer(
     let group = caller(policy, directory, &mut request)?;
     let executor = executor(executors, &mut request)?;
     let tool = request.entry(&executor.config.catalogue);
-    let touched = request.touched(&tool, &executor.space).map_err(|malformed| malformed.to_string())?;
-    let judgement = judge(policy, &request.subject(&group, &tool, Some(now)), &touched, &executor.space);
+    let touched =
+        request.touched(&tool, &executor.space).map_err(|malformed| Unread::Message(malformed.to_string()))?;
+    let subject = request.subject(&group, &tool, Some(now));
+    let (judgement, advice) = judge_with_advice(policy, &subject, &touched, &executor.space);
     let limits: Vec<Value> = judgement.charges.iter().map(limit).collect();
     let records: Vec<_> = judgement.facets.into_iter().map(|facet| facet.record).collect();
     let floors: BTreeSet<_> = records.iter().flat_map(|record| &record.floors).collect();
+    let facets: Vec<Value> = records.iter().zip(&advice.decided_by).map(|(record, by)| with(record, by)).collect();
     Ok(json!({
         "verdict": judgement.verdict,
+        "agent": request.agent,
         "group": group,
         "upstream": request.upstream,
-        "facets": records,
+        "facets": facets,
         "decided_by": judgement.decided_by,
         "floors": floors,
         "reasons": judgement.reasons,
-        "needed_for_allow": judgement.needed_for_allow,
+        "needed_for_allow": advice.needed_for_allow,
         "limits": limits,
         "shadow_verdict": judgement.shadow.as_ref().map(|shadow| shadow.verdict),
         "shadow_decided_by": judgement.shadow.map(|shadow| shadow.decided_by).unwrap_or_default(),
@@ -109,6 +141,15 @@ fn limit(charge: &Charge) -> Value {
     })
 }
 
+/// A facet's record, with who decided it.
+fn with(record: &FacetRecord, decided_by: &[String]) -> Value {
+    let mut facet = json!(record);
+    if let Value::Object(fields) = &mut facet {
+        fields.insert("decided_by".into(), json!(decided_by));
+    }
+    facet
+}
+
 fn plain(verdict: &str, reason: &str) -> Value {
     let needed: &[&str] = if verdict == "allow" { &[] } else { &[reason] };
     json!({
@@ -119,11 +160,18 @@ fn plain(verdict: &str, reason: &str) -> Value {
 
 /// The group, and what the agent's settings say where the request does not.
 fn caller(policy: &Policy, directory: &Directory, request: &mut Request) -> Result<String, String> {
+    if let Some(group) = &request.group
+        && !policy.groups().any(|known| known == group)
+    {
+        return Err(unknown("group", group, policy.groups()));
+    }
     let agent = match (&request.agent, &request.group) {
         (Some(name), _) => match directory.agent_named(name) {
             Some(agent) => Some(agent),
             None if request.group.is_some() => None,
-            None => return Err(format!("there is no agent `{name}`")),
+            None => {
+                return Err(unknown("agent", name, directory.agents().iter().map(|agent| agent.config.name.as_str())));
+            }
         },
         (None, Some(_)) => None,
         (None, None) => directory.agent_named("local"),
@@ -140,14 +188,15 @@ fn caller(policy: &Policy, directory: &Directory, request: &mut Request) -> Resu
         (Some(group), _) => Ok(group.clone()),
         (None, [only]) => Ok((*only).to_owned()),
         (None, groups) if groups.contains(&"default") => Ok("default".into()),
-        (None, _) => Err("say who calls: `agent` or `group`".into()),
+        (None, groups) => Err(format!("say who calls: an `agent`, or a `group` ({})", groups.join(", "))),
     }
 }
 
 /// The upstream, or a nameless one without files where none is configured.
 fn executor(executors: &BTreeMap<String, Executor>, request: &mut Request) -> Result<Executor, String> {
+    let ids = || executors.keys().map(String::as_str);
     if let Some(id) = &request.upstream {
-        return executors.get(id).cloned().ok_or_else(|| format!("there is no upstream `{id}`"));
+        return executors.get(id).cloned().ok_or_else(|| unknown("upstream", id, ids()));
     }
     let mut all = executors.iter();
     match (all.next(), all.next()) {
@@ -156,6 +205,17 @@ fn executor(executors: &BTreeMap<String, Executor>, request: &mut Request) -> Re
             request.upstream = Some(id.clone());
             Ok(executor.clone())
         }
-        _ => Err("say which `upstream`: there are several".into()),
+        _ => Err(format!("say which `upstream`: there are {}", ids().collect::<Vec<_>>().join(", "))),
     }
+}
+
+/// That nothing has a name, with the nearest name or all there are.
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let help = match did_you_mean(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "none is configured".into(),
+        None => format!("there is {}", known.join(", ")),
+    };
+    format!("there is no {what} `{}`; {help}", name.escape_debug())
 }

@@ -178,26 +178,69 @@ impl Fields {
 
     /// Whether all fields hold but those that only a path has.
     fn but_places(&self, subject: &Subject<'_>, target: Target<'_>, side: Side) -> Truth {
-        let tests: [&dyn Fn() -> Truth; 10] = [
-            &|| any(&self.tool, |term| term.holds(subject, target, side)),
-            &|| any(&self.upstream, |pattern| given(subject.upstream, |id| pattern.matches(id, side))),
-            &|| any(&self.method, |pattern| pattern.matches(subject.method, side).into()),
-            &|| any(&self.agent, |pattern| given(subject.agent, |name| pattern.matches(name, side))),
-            &|| any(&self.depth, |depth| own_word(*depth, subject.depth, subject.claimed.depth, side)),
-            &|| any(&self.source, |source| own_word(*source, subject.source, subject.claimed.source, side)),
-            &|| any(&self.category, |pattern| category_holds(pattern, subject, side)),
-            &|| any(&self.command, |pattern| commands::starts_with(pattern, target.running, side)),
-            &|| any(&self.option, |option| commands::has_option(option, target.running, side)),
-            &|| self.args.iter().map(|test| test.holds(subject.arguments, side)).min().unwrap_or(Truth::True),
-        ];
         let mut truth = Truth::True;
-        for test in tests {
-            truth = truth.min(test());
-            if truth == Truth::False {
+        self.try_but_places(subject, target, side, &mut |_, found| {
+            truth = truth.min(found);
+            truth != Truth::False
+        });
+        truth
+    }
+
+    /// The fields that do not hold, by name.
+    pub fn failing(&self, subject: &Subject<'_>, target: Target<'_>, reading: Reading) -> Vec<&'static str> {
+        let mut failing = Vec::new();
+        let side = reading.side();
+        let mut note = |name, truth| {
+            if !reading.holds(truth) {
+                failing.push(name);
+            }
+            true
+        };
+        match (target.thing, target.running) {
+            (Thing::Command, Some(_)) => {
+                let named = if self.host.is_empty() { "path" } else { "host" };
+                // What it names is looked at only where the rest holds.
+                let all = self.hold(subject, target, reading);
+                let own = self.but_places(subject, target, side);
+                note(named, if reading.holds(own) { all } else { Truth::True });
+            }
+            (thing, _) => {
+                note("access", any(&self.access, |access| access_holds(*access, thing, side)));
+                note("host", hosts::hold(&self.host, thing, side));
+                note("sql", statements::are(&self.sql, thing, side));
+                note("table", statements::name(&self.table, thing, side));
+                note("path", self.path.hold(thing, reading));
+            }
+        }
+        self.try_but_places(subject, target, side, &mut note);
+        failing
+    }
+
+    /// Tries the fields that not only a path has, each by its name, until `go_on` has enough.
+    fn try_but_places(
+        &self,
+        subject: &Subject<'_>,
+        target: Target<'_>,
+        side: Side,
+        go_on: &mut dyn FnMut(&'static str, Truth) -> bool,
+    ) {
+        let tests: [(&'static str, &dyn Fn() -> Truth); 10] = [
+            ("tool", &|| any(&self.tool, |term| term.holds(subject, target, side))),
+            ("upstream", &|| any(&self.upstream, |pattern| given(subject.upstream, |id| pattern.matches(id, side)))),
+            ("method", &|| any(&self.method, |pattern| pattern.matches(subject.method, side).into())),
+            ("agent", &|| any(&self.agent, |pattern| given(subject.agent, |name| pattern.matches(name, side)))),
+            ("depth", &|| any(&self.depth, |depth| own_word(*depth, subject.depth, subject.claimed.depth, side))),
+            ("source", &|| any(&self.source, |source| own_word(*source, subject.source, subject.claimed.source, side))),
+            ("category", &|| any(&self.category, |pattern| category_holds(pattern, subject, side))),
+            ("command", &|| any(&self.command, |pattern| commands::starts_with(pattern, target.running, side))),
+            ("option", &|| any(&self.option, |option| commands::has_option(option, target.running, side))),
+            ("args", &|| self.args.iter().map(|test| test.holds(subject.arguments, side)).min().unwrap_or(Truth::True)),
+        ];
+        for (name, test) in tests {
+            if !go_on(name, test()) {
                 break;
             }
         }
-        truth
     }
 }
 
@@ -301,6 +344,15 @@ impl ToolTerm {
         matches!(self, Self::Name(_))
     }
 
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        let is_same = |class: &Self| std::mem::discriminant(class) == std::mem::discriminant(self);
+        match self {
+            Self::Name(pattern) => pattern.text(),
+            _ => Self::CLASSES.iter().find(|(_, class)| is_same(class)).map_or("", |(name, _)| name),
+        }
+    }
+
     /// The one tool it names, if it is no glob and no class.
     pub fn literal(&self) -> Option<&str> {
         match self {
@@ -352,6 +404,11 @@ pub(super) struct Paths {
 impl Paths {
     pub fn push(&mut self, pattern: PathPattern) {
         if pattern.is_everything() { self.everything.push(pattern) } else { self.named.push(pattern) }
+    }
+
+    /// The entries as they were written.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.named.iter().chain(&self.everything).map(PathPattern::text)
     }
 
     /// Whether there is an entry other than `/`.

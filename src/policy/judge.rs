@@ -61,8 +61,6 @@ pub struct Judgement {
     pub rejection: Option<Rejection>,
     /// For an ask: what must be met, merged to the strict side.
     pub requirement: Option<Requirement>,
-    /// In plain English, what an allow would have needed; empty for an allow.
-    pub needed_for_allow: Vec<String>,
     /// What would have been said had nothing been in shadow mode; none where nothing in shadow mode concerned the call.
     pub shadow: Option<Shadow>,
     /// What the call takes of the limits of all allows that match it, if it runs.
@@ -91,8 +89,6 @@ impl Judgement {
         }
         self.verdict = self.verdict.max(Verdict::Ask);
         self.reasons.extend(over.iter().map(|charge| format!("The limit of `{}` is {}.", charge.rule, charge.words)));
-        self.needed_for_allow
-            .extend(over.iter().map(|charge| format!("room below {} (`{}`)", charge.words, charge.rule)));
         self.decided_by.append(&mut labels);
         self.decided_by.sort();
         self
@@ -117,14 +113,52 @@ pub struct FacetJudgement {
 
 /// Judges a call. Pure but for the walks below recursive facets ([`needs_walk`]), which block for up to 50 ms each.
 pub fn judge(policy: &Policy, subject: &Subject<'_>, touched: &Touched, space: &Space) -> Judgement {
+    judge_and(policy, subject, touched, space, |_, _, _| ())
+}
+
+/// [`judge`], and how it came about.
+pub(super) fn judge_with_advice(
+    policy: &Policy,
+    subject: &Subject<'_>,
+    touched: &Touched,
+    space: &Space,
+) -> (Judgement, Advice) {
+    let mut told = Advice::default();
+    let judgement = judge_and(policy, subject, touched, space, |bench, facets, judged| {
+        told.needed_for_allow.extend(advice::needed_for_allow(bench, facets, judged));
+        told.decided_by.extend(judged.iter().map(Judged::decided_by));
+    });
+    told.needed_for_allow.dedup();
+    (judgement, told)
+}
+
+/// What people who ask want to know besides.
+#[derive(Default)]
+pub(super) struct Advice {
+    /// In plain English, what an allow would have needed; empty for an allow.
+    pub needed_for_allow: Vec<String>,
+    /// Who decided each facet, in the order of [`Judgement::facets`].
+    pub decided_by: Vec<Vec<String>>,
+}
+
+/// Judges, and lets `also` look at all that was said of each facet of the call, then of each call within it.
+fn judge_and(
+    policy: &Policy,
+    subject: &Subject<'_>,
+    touched: &Touched,
+    space: &Space,
+    mut also: impl FnMut(&Bench<'_>, &[Facet], &[Judged<'_>]),
+) -> Judgement {
     let calls = calls(subject, touched);
     let benches: Vec<_> = calls.iter().map(|(subject, touched)| (Bench::new(policy, subject), *touched)).collect();
     let bare = [Facet { kind: FacetKind::Bare, floors: Vec::new() }];
     let mut judged: Vec<Judged<'_>> = Vec::new();
     for (bench, touched) in &benches {
         let facets = if touched.facets.is_empty() { &bare } else { touched.facets.as_slice() };
-        judged.extend(facets.iter().map(|facet| bench.facet(facet, facets, space)));
-        judged.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
+        let mut own: Vec<Judged<'_>> = facets.iter().map(|facet| bench.facet(facet, facets, space)).collect();
+        own.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
+        also(bench, facets, &own);
+        judged.append(&mut own);
     }
     conclude(&Bench::new(policy, subject), judged)
 }
@@ -151,7 +185,6 @@ pub fn needs_walk(touched: &Touched) -> bool {
 
 /// The call's verdict from those of its facets.
 fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>) -> Judgement {
-    let group = bench.subject.group;
     let (verdict, deciding) = strictest(&judged, |counts| counts.now);
     let decided_by: Vec<String> = deciding.keys().map(|label| (*label).to_owned()).collect();
     let mut reasons: Vec<String> = Vec::new();
@@ -177,20 +210,8 @@ fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>) -> Judgement {
     let charges = if verdict == Verdict::Deny { Vec::new() } else { charges(bench, &judged) };
     let limit_asks = charges.iter().any(|charge| charge.then == Then::Ask);
     let limit_asks = limit_asks.then(|| Requirement::merge(Vec::new(), [bench.fallback()], Grants::None));
-    let needed_for_allow = advice::needed_for_allow(group, &judged);
     let facets = judged.into_iter().map(|judged| FacetJudgement { record: judged.record }).collect();
-    Judgement {
-        verdict,
-        facets,
-        decided_by,
-        reasons,
-        rejection,
-        requirement,
-        needed_for_allow,
-        shadow,
-        charges,
-        limit_asks,
-    }
+    Judgement { verdict, facets, decided_by, reasons, rejection, requirement, shadow, charges, limit_asks }
 }
 
 /// Once for each allow that is obeyed and limited, however many facets it covers.

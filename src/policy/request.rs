@@ -65,7 +65,13 @@ impl Request {
     pub fn parse(text: &str, limits: Limits) -> Result<Self, Unread> {
         // Arguments lie one level deeper in a whole message.
         let outer = Limits { max_depth: limits.max_depth.saturating_sub(1), ..limits };
-        let json = Json::parse(Bytes::copy_from_slice(text.as_bytes()), outer).map_err(|error| error.to_string())?;
+        let json = Json::parse(Bytes::copy_from_slice(text.as_bytes()), outer).map_err(|refused| {
+            match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+                Err(error) => Unread::Request(format!("this is not JSON: {error}")),
+                // A field given twice, say: no client could send it.
+                Ok(_) => Unread::Message(refused.to_string()),
+            }
+        })?;
         let root = json.root();
         if !matches!(root.kind, Kind::Object(_)) {
             return Err("the request is not an object".to_owned().into());

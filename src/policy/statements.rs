@@ -69,6 +69,11 @@ impl TablePattern {
         Ok(Self { parts: parts? })
     }
 
+    /// Its parts, without the quotes that they may have been written in.
+    pub fn text(&self) -> String {
+        self.parts.iter().map(NamePattern::text).collect::<Vec<_>>().join(".")
+    }
+
     /// How it holds on one table. Parts are compared from the last; what only one of the two says of the schema leaves it
     /// unknown whether the other means the same.
     fn covers(&self, table: &str, side: Side) -> Truth {

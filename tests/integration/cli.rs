@@ -86,6 +86,14 @@ fn explain_judges_one_call_or_many() {
     let verdicts: Vec<Value> =
         said.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["verdict"].clone()).collect();
     assert_eq!(verdicts, ["allow", "deny", "ask", "malformed"], "{said}");
+    // Lines that make no sense are told by their number, and the others answered.
+    let mut command = portcullis(&["policy", "explain", "--config", &config, "--calls", "-"]);
+    let assert = command.write_stdin("{\"tool\":\"x\"}\n{\"tool\"\n").assert().code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("line 2: this is not JSON"), "{said}");
+    assert_eq!(assert.get_output().stdout.iter().filter(|byte| **byte == b'\n').count(), 2);
+    portcullis(&["policy", "explain", "--config", &config]).assert().code(2);
+    portcullis(&["policy", "explain", "--config", &config, "--tool", "x", "--group", "nope"]).assert().code(2);
 }
 
 #[test]

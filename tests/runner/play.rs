@@ -81,6 +81,7 @@ fn on_tree(case: &Case, tree: &Tree) -> Result<Played, Played> {
         .collect();
     let request = json!({ "group": group, "upstream": upstream, "raw": raw }).to_string();
     let answer = explain(&in_force.policy, &Directory::default(), &executors, &request, limits, Clock::system().now());
+    let answer = answer.map_err(|unanswerable| Played::Broken(unanswerable.to_string()))?;
     Ok(match answer["verdict"].as_str() {
         Some("malformed") => malformed(&answer["error"]),
         Some(verdict) => Played::Said { got: verdict.to_owned(), detail: brief(&answer) },

@@ -62,7 +62,7 @@ fn everyday_commands_get_the_verdict_that_a_person_would_give() {
         if got.verdict != wanted {
             wrong.push(format!(
                 "{text:?}: {wanted:?} is due, got {:?} by {:?}: {:?}",
-                got.verdict, got.decided_by, got.needed_for_allow
+                got.verdict, got.decided_by, got.reasons
             ));
         }
         if wanted != Verdict::Allow {

@@ -62,7 +62,8 @@ pub async fn explain(State(admin): State<Arc<Admin>>, _: Who, request: Request) 
     let question = String::from_utf8(body.into()).map_err(|_| Problem::bad_request("the body is not UTF-8"))?;
     // Walking below recursive facets may take a while.
     let answering = tokio::task::spawn_blocking(move || admin.gate.explain(&question));
-    answering.await.map(Json).map_err(|_| Problem::unavailable("the question could not be answered"))
+    let answered = answering.await.map_err(|_| Problem::unavailable("the question could not be answered"))?;
+    answered.map(Json).map_err(|unanswerable| Problem::bad_request(unanswerable.0))
 }
 
 /// The policy in force now.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use serde::Serialize;
+use clap::{ArgGroup, Args};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -17,11 +17,15 @@ use crate::config::{self, Config};
 use crate::identity::Directory;
 use crate::message::Limits;
 use crate::pattern::visible;
-use crate::policy::{self, Executor, Loaded};
-use crate::record::{FacetKindRecord, FacetRecord};
+use crate::policy::{self, Executor, Loaded, Unanswerable};
+use crate::record::{FacetKindRecord, FacetRecord, word};
 
 /// Which call to explain.
+///
+/// Exit codes: 0 answered, whatever the verdict; 2 if the question makes no sense or names what does not exist; 1 if lines
+/// of `--calls` do (the others are answered); 3 configuration or policy invalid.
 #[derive(Args, Debug)]
+#[command(group(ArgGroup::new("call").required(true).args(["tool", "method", "raw", "calls"])))]
 pub struct Explain {
     /// The gateway's configuration
     #[arg(long, value_name = "FILE", default_value = CONFIG_FILE)]
@@ -45,48 +49,64 @@ pub struct Explain {
     #[arg(long)]
     tool: Option<String>,
     /// Another method than tools/call
-    #[arg(long, conflicts_with = "tool")]
+    #[arg(long)]
     method: Option<String>,
     /// The arguments as JSON; for another method its params
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["raw", "calls"])]
     arguments: Option<String>,
     /// A whole JSON-RPC text instead
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["tool", "method", "arguments"])]
+    #[arg(long, value_name = "JSON")]
     raw: Option<String>,
-    /// Many calls, one JSON object a line, from a file or `-`; answers one JSON object a line
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["tool", "method", "arguments", "raw"])]
+    /// Many calls, one JSON object a line (agent, group, source, depth, upstream, tool, arguments, method, raw), from a
+    /// file or `-`; each is answered with one line of JSON, unless `--format human`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "group", "source", "depth", "upstream"])]
     calls: Option<PathBuf>,
-    /// For people, or for programs
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
+    /// For people, or for programs [default: human; with --calls json]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 }
 
 impl Explain {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
+        let request = if self.calls.is_some() { None } else { Some(self.request()?) };
         let config = config::load(&self.config).map_err(Failure::Config)?;
         let loaded = policy::load(&config.policy, &policy::own_files(&config)).map_err(Failure::Config)?;
         let bench = Bench::new(&config, loaded);
-        let Some(calls) = &self.calls else {
-            let answer = bench.explain(&self.request()?);
-            print(&match self.format {
-                Format::Json => answer.to_string(),
-                // What a call names is shown as text, whatever characters it has.
-                Format::Human => sentence(&answer).lines().map(visible).collect::<Vec<_>>().join("\n"),
-            })?;
-            return Ok(Exit::Done);
-        };
-        let lines: Box<dyn BufRead> = if calls == Path::new("-") {
-            Box::new(std::io::stdin().lock())
-        } else {
-            Box::new(BufReader::new(std::fs::File::open(calls)?))
-        };
-        for line in lines.lines() {
-            let line = line?;
-            if !line.trim().is_empty() {
-                print(&bench.explain(&line).to_string())?;
+        match (request, &self.calls) {
+            (Some(request), _) => {
+                let answer = bench.explain(&request).map_err(|Unanswerable(what)| Failure::Usage(what))?;
+                print(&shown(&answer, self.format.unwrap_or(Format::Human)))?;
+                Ok(Exit::Done)
             }
+            (None, Some(calls)) if calls == Path::new("-") => self.each(&bench, std::io::stdin().lock()),
+            (None, Some(calls)) => {
+                let file = std::fs::File::open(calls)
+                    .map_err(|error| Failure::Usage(format!("--calls {}: {error}", calls.display())))?;
+                self.each(&bench, BufReader::new(file))
+            }
+            (None, None) => Err(Failure::Usage("say which call: --tool, --method, --raw or --calls".into())),
         }
-        Ok(Exit::Done)
+    }
+
+    /// Answers each line with one; one that makes no sense is told on standard error too.
+    fn each(&self, bench: &Bench, lines: impl BufRead) -> Result<Exit, Failure> {
+        let mut exit = Exit::Done;
+        for (number, line) in (1..).zip(lines.split(b'\n')) {
+            let line = line?;
+            let answer = match std::str::from_utf8(&line) {
+                Ok(line) if line.trim().is_empty() => continue,
+                Ok(line) => bench.explain(line),
+                Err(_) => Err(Unanswerable("this is not UTF-8".into())),
+            };
+            let answer = answer.unwrap_or_else(|Unanswerable(what)| {
+                let what = format!("line {number}: {what}");
+                eprintln!("error: {}", visible(&what));
+                exit = Exit::Failed;
+                policy::malformed(&what)
+            });
+            print(&shown(&answer, self.format.unwrap_or(Format::Json)))?;
+        }
+        Ok(exit)
     }
 
     /// The request as JSON text, the arguments byte for byte as they were given.
@@ -108,10 +128,9 @@ impl Explain {
         let mut text = Value::from(request).to_string();
         if let Some(arguments) = &self.arguments {
             let raw: &RawValue = serde_json::from_str(arguments)
-                .map_err(|error| Failure::Other(format!("`--arguments` is not JSON: {error}")))?;
+                .map_err(|error| Failure::Usage(format!("--arguments is not JSON: {error}")))?;
             text.pop();
-            let comma = if text.ends_with('{') { "" } else { "," };
-            text.push_str(&format!("{comma}\"arguments\":{}}}", raw.get()));
+            text.push_str(&format!(",\"arguments\":{}}}", raw.get()));
         }
         Ok(text)
     }
@@ -136,9 +155,17 @@ impl Bench {
         }
     }
 
-    fn explain(&self, request: &str) -> Value {
+    fn explain(&self, request: &str) -> Result<Value, Unanswerable> {
         let now = Clock::system().now();
         policy::explain(&self.policy, &self.directory, &self.executors, request, self.limits, now)
+    }
+}
+
+fn shown(answer: &Value, format: Format) -> String {
+    match format {
+        Format::Json => answer.to_string(),
+        // What a call names is shown as text, whatever characters it has.
+        Format::Human => sentence(answer).lines().map(visible).collect::<Vec<_>>().join("\n"),
     }
 }
 
@@ -159,21 +186,26 @@ fn sentence(answer: &Value) -> String {
         let by = strings("shadow_decided_by").join(", ");
         text.push_str(&format!("\n  without shadow mode it would be: {shadow}, by {by}"));
     }
+    let of = |name: &str| answer.get(name).and_then(Value::as_str);
+    let known = [("agent", of("agent")), ("group", of("group")), ("upstream", of("upstream"))];
+    let known: Vec<String> = known.iter().filter_map(|(what, name)| Some(format!("{what} {}", (*name)?))).collect();
+    if !known.is_empty() {
+        text.push_str(&format!("\n  {}", known.join(", ")));
+    }
     for limit in answer.get("limits").and_then(Value::as_array).into_iter().flatten() {
-        let word = |name: &str| limit.get(name).and_then(Value::as_str).unwrap_or("(unknown: over the limit)");
-        text.push_str(&format!(
-            "\n  counts {} against the limit of {}: {}",
-            word("amount"),
-            word("rule"),
-            word("limit")
-        ));
+        let of = |name: &str| limit.get(name).and_then(Value::as_str).unwrap_or("(unknown: over the limit)");
+        text.push_str(&format!("\n  counts {} against the limit of {}: {}", of("amount"), of("rule"), of("limit")));
     }
     for reason in strings("reasons") {
         text.push_str(&format!("\n  {reason}"));
     }
-    let facets = answer.get("facets").cloned().unwrap_or_default();
-    for facet in serde_json::from_value::<Vec<FacetRecord>>(facets).unwrap_or_default() {
-        text.push_str(&describe(&facet));
+    for facet in answer.get("facets").and_then(Value::as_array).into_iter().flatten() {
+        let Ok(record) = FacetRecord::deserialize(facet) else { continue };
+        text.push_str(&describe(&record));
+        let decided = facet.get("decided_by").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        for group in decided.filter(|by| by.starts_with("otherwise:")) {
+            text.push_str(&format!("\n  {:<5} {group}  (no rule matches)", word(record.verdict)));
+        }
     }
     let needed = strings("needed_for_allow");
     if !needed.is_empty() {
@@ -181,11 +213,6 @@ fn sentence(answer: &Value) -> String {
         needed.iter().for_each(|sentence| text.push_str(&format!("\n  {sentence}")));
     }
     text
-}
-
-/// A word of the record as JSON writes it.
-fn word(value: impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// A facet for people: what it is, then the rules that match it and its floors.
@@ -243,8 +270,9 @@ mod tests {
         let text =
             request(&["--group", "g", "--tool", "t", "--arguments", r#"{"n":1.0, "n":9007199254740993}"#]).unwrap();
         assert_eq!(text, r#"{"group":"g","tool":"t","arguments":{"n":1.0, "n":9007199254740993}}"#);
-        assert_eq!(request(&["--arguments", "[]"]).unwrap(), r#"{"arguments":[]}"#);
-        assert!(request(&["--arguments", r#"{},"group":"other""#]).is_err(), "no way to smuggle a field in");
+        assert_eq!(request(&["--tool", "t", "--arguments", "[]"]).unwrap(), r#"{"tool":"t","arguments":[]}"#);
+        let smuggled = request(&["--tool", "t", "--arguments", r#"{},"group":"other""#]);
+        assert!(smuggled.is_err(), "no way to smuggle a field in");
     }
 
     #[test]
@@ -262,20 +290,31 @@ mod tests {
         let loaded = policy::load(&config.policy, &policy::own_files(&config)).unwrap();
         let bench = Bench::new(&config, loaded);
 
-        let answer = bench.explain(r#"{"tool":"read_file","arguments":{"path":"docs/a.md"}}"#);
-        assert_eq!((&answer["verdict"], &answer["decided_by"][0]), (&"allow".into(), &"look".into()));
-        let shown = sentence(&answer);
-        let at = work.join("docs/a.md");
-        assert!(shown.starts_with("allow, by look\n\nallow: read "), "{shown}");
-        assert!(shown.contains(&format!("read {}  /path\n  allow look  (", at.display())), "{shown}");
+        let at = format!("{}/", folder.path().display());
+        let told = |request: &str| {
+            let answer = bench.explain(request).unwrap_or_else(|Unanswerable(what)| policy::malformed(&what));
+            shown(&answer, Format::Human).replace(&at, "")
+        };
+        insta::assert_snapshot!(told(r#"{"tool":"read_file","arguments":{"path":"docs/a.md"}}"#));
+        insta::assert_snapshot!(told(r#"{"tool":"write_file","arguments":{"path":"docs/a.md","content":"x"}}"#));
+        insta::assert_snapshot!(told(r#"{"tool":"execute_cmd","arguments":{"command":"cat docs/a.md > secrets/x"}}"#));
+        let raw = r#"{"jsonrpc":"2.0","id":1,"method":"x/y"}"#;
+        insta::assert_snapshot!(told(&serde_json::json!({ "raw": raw }).to_string()));
+        insta::assert_snapshot!(told(r#"{"tool":"read_file","arguments":{"path":"docs/a.md","path":"x"}}"#));
+        assert!(bench.explain(r#"{"tool":"x","group":"defualt"}"#).unwrap_err().0.contains("did you mean `default`?"));
 
-        let answer = bench.explain(r#"{"tool":"write_file","arguments":{"path":"docs/a.md","content":"x"}}"#);
-        let shown = sentence(&answer);
-        assert!(shown.starts_with("ask, by otherwise:default\n"), "{shown}");
-        assert!(shown.contains("for an allow:\n  write of "), "{shown}");
+        let json = bench.explain(r#"{"tool":"write_file","arguments":{"path":"docs/a.md"}}"#).unwrap();
+        assert_eq!(json["facets"][0]["decided_by"][0], "otherwise:default");
+        assert!(json["needed_for_allow"][0].as_str().unwrap().ends_with("p.yaml:5) covers read only"), "{json}");
+    }
 
-        let answer = bench.explain(r#"{"tool":"read_file","arguments":{"path":"docs/a.md","path":"x"}}"#);
-        assert_eq!(answer["verdict"], "malformed");
-        assert!(sentence(&answer).starts_with("malformed: "), "{answer}");
+    #[test]
+    fn a_question_that_makes_no_sense_is_a_usage_error() {
+        for line in
+            [&[][..], &["--arguments", "{}"], &["--tool", "t", "--raw", "{}"], &["--calls", "-", "--group", "g"]]
+        {
+            assert!(Line::try_parse_from([&["explain"], line].concat()).is_err(), "{line:?}");
+        }
+        assert!(matches!(request(&["--tool", "t", "--arguments", "{"]), Err(Failure::Usage(_))));
     }
 }

@@ -98,10 +98,9 @@ impl Pins {
         let reason = format!("{why}; an operator must accept it (`portcullis tools list`, `portcullis tools accept`)");
         judgement.verdict = Verdict::Deny;
         judgement.decided_by = vec![format!("floor:{}", FloorWhy::NewTool.as_str())];
-        judgement.reasons = vec![reason.clone()];
+        judgement.reasons = vec![reason];
         judgement.rejection = Some(Rejection::Policy);
         judgement.requirement = None;
-        judgement.needed_for_allow = vec![reason];
         if let Some(facet) = judgement.facets.first_mut() {
             facet.record.verdict = Verdict::Deny;
         }

@@ -10,7 +10,7 @@ use crate::facet::path::Space;
 use crate::policy::called::Called;
 use crate::policy::closed::passes;
 use crate::policy::examples::nowhere;
-use crate::policy::judge::judge;
+use crate::policy::judge::judge_with_advice;
 use crate::policy::model::{Policy, Rule};
 use crate::policy::request::Request;
 
@@ -118,9 +118,9 @@ fn judged(policy: &Policy, group: &str, called: &Called, space: &Space) -> Got {
     if passes(request.kind(), &request.method) {
         return plainly(Answer::Allow, format!("`{}` is on the closed list of methods that pass", request.method));
     }
-    let judgement = judge(policy, &request.subject(group, tool, None), touched, space);
+    let (judgement, advice) = judge_with_advice(policy, &request.subject(group, tool, None), touched, space);
     let mut because = assumed(policy, request, &judgement.decided_by);
-    because.extend(judgement.needed_for_allow);
+    because.extend(advice.needed_for_allow);
     Got {
         verdict: judgement.verdict.into(),
         decided_by: judgement.decided_by,

@@ -216,7 +216,7 @@ proptest! {
         let other = call.judge(&shuffled.load(true));
         prop_assert_eq!(&one.decided_by, &other.decided_by);
         prop_assert_eq!((one.verdict, one.rejection, one.requirement), (other.verdict, other.rejection, other.requirement));
-        prop_assert_eq!((one.reasons, one.needed_for_allow), (other.reasons, other.needed_for_allow));
+        prop_assert_eq!(one.reasons, other.reasons);
         let verdicts = |facets: &[crate::policy::FacetJudgement]| -> Vec<(Verdict, Vec<String>)> {
             let rules = |record: &FacetRecord| record.matches.iter().map(|found| found.rule.clone()).collect();
             facets.iter().map(|facet| (facet.record.verdict, rules(&facet.record))).collect()
@@ -283,7 +283,6 @@ proptest! {
         let new = call.judge(&more.load(false));
         prop_assert_eq!((new.verdict, new.rejection, &new.requirement), (old.verdict, old.rejection, &old.requirement));
         prop_assert_eq!((&new.decided_by, &new.reasons), (&old.decided_by, &old.reasons));
-        prop_assert_eq!(&new.needed_for_allow, &old.needed_for_allow);
         // And it would say what it says without shadow mode.
         let mut enforced = drawn;
         enforced.group.push(format!("{added}, mode: enforce"));

@@ -11,6 +11,7 @@ mod lints;
 mod loading;
 mod outlook;
 mod packs;
+mod near;
 mod reach;
 mod shell;
 mod suite;
@@ -18,6 +19,7 @@ mod trial;
 
 use std::path::PathBuf;
 
+use super::judge::judge_with_advice;
 use super::{Claimed, Judgement, Loaded, Policy, Subject, judge, load};
 use crate::config::{PolicyConfig, Transport, UpstreamConfig};
 use crate::diagnostic::Diagnostic;
@@ -128,6 +130,12 @@ fn call(tool: &str) -> Subject<'_> {
 fn judged(policy: &Policy, subject: &Subject<'_>, facets: &[Facet]) -> Judgement {
     let touched = Touched { facets: facets.to_vec(), strays: Vec::new(), ..Touched::default() };
     judge(policy, subject, &touched, &space())
+}
+
+/// What an allow would have needed.
+fn needed(policy: &Policy, subject: &Subject<'_>, facets: &[Facet]) -> Vec<String> {
+    let touched = Touched { facets: facets.to_vec(), strays: Vec::new(), ..Touched::default() };
+    judge_with_advice(policy, subject, &touched, &space()).1.needed_for_allow
 }
 
 fn space() -> Space {

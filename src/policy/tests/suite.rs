@@ -111,7 +111,12 @@ fn a_failing_test_says_what_was_expected_and_what_came() {
     let told = told(&tested.good().unwrap_err());
     assert!(told.contains("base.test.yaml:2:3: error: test `"), "{told}");
     assert!(told.contains("fails: expected allow by read-docs, got allow by look"), "{told}");
-    assert!(told.contains("help: read of /root/src/a (`/path`): no rule of group `default` covers it"), "{told}");
+    assert!(
+        told.contains(
+            "help: read of /root/src/a (`/path`): no allow of group `default` covers it; the allow `read-docs` ("
+        ),
+        "{told}"
+    );
 }
 
 #[test]
