@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::Exit;
+use crate::policy;
 
 /// The policy that a new setup starts with, and that commands without a configuration use.
 pub const BASE_POLICY: &str = include_str!("../../policies/base.yaml");
@@ -45,8 +46,13 @@ impl Init {
 /// # Errors
 /// A file is there already (then nothing is written), or one cannot be written.
 pub fn init(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let files =
-        [(folder.join("portcullis.yaml"), QUICKSTART), (folder.join("policies").join("base.yaml"), BASE_POLICY)];
+    let policies = folder.join("policies");
+    let schema = format!("{:#}\n", policy::schema());
+    let files = [
+        (folder.join("portcullis.yaml"), QUICKSTART),
+        (policies.join("base.yaml"), BASE_POLICY),
+        (policies.join("policy.schema.json"), schema.as_str()),
+    ];
     if let Some((there, _)) = files.iter().find(|(file, _)| fs::symlink_metadata(file).is_ok()) {
         let message = format!(
             "{} is there already, and nothing was written; name another folder or move it away",
@@ -55,7 +61,7 @@ pub fn init(folder: &Path) -> io::Result<Vec<PathBuf>> {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
     let work = folder.join(WORK);
-    for made in [&work, &folder.join("policies")] {
+    for made in [&work, &policies] {
         fs::create_dir_all(made).map_err(|error| told(made, &error))?;
     }
     for (file, text) in &files {
@@ -82,13 +88,12 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::config::{self, Transport};
-    use crate::policy;
 
     #[test]
     fn what_it_writes_loads_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("new");
-        assert_eq!(init(&target).unwrap().len(), 3);
+        assert_eq!(init(&target).unwrap().len(), 4);
         let config = config::load(&target.join("portcullis.yaml")).unwrap();
         assert!(matches!(config.upstreams["workspace"].transport, Transport::Workspace));
         let mut loaded = policy::load(&config.policy, &[]).unwrap();

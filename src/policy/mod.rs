@@ -22,11 +22,12 @@ mod link;
 pub mod lint;
 pub mod load;
 pub mod model;
-mod outlook;
 mod near;
+mod outlook;
 mod reach;
 mod read;
 mod request;
+mod schema;
 mod statements;
 pub mod suite;
 #[cfg(test)]
@@ -42,3 +43,4 @@ pub use limit::{Charge, Period, Then};
 pub use load::{Loaded, files, load, own_files, test};
 pub use model::{Policy, Rule};
 pub use outlook::{Prospect, outlook};
+pub use schema::schema;

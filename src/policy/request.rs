@@ -38,15 +38,6 @@ pub(super) enum Unread {
     Message(String),
 }
 
-impl Unread {
-    /// What is wrong, in a sentence.
-    pub fn what(self) -> String {
-        match self {
-            Self::Request(what) | Self::Message(what) => what,
-        }
-    }
-}
-
 impl From<String> for Unread {
     fn from(what: String) -> Self {
         Self::Request(what)

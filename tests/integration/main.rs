@@ -17,5 +17,6 @@ mod peers_files;
 mod peers_git;
 mod quickstart;
 mod readme;
+mod schema;
 mod shutdown;
 mod tools;

@@ -6,7 +6,9 @@ mod test;
 
 use clap::Subcommand;
 
+use super::client::print;
 use super::exit::Exit;
+use crate::policy::schema;
 
 pub use check::Check;
 pub use explain::Explain;
@@ -19,6 +21,8 @@ pub enum Policy {
     Check(Check),
     /// Run the tests beside the policy files
     Test(Test),
+    /// Print the JSON Schema of policy files, for editors
+    Schema,
     /// Say what the policy says of a call, and why
     Explain(Box<Explain>),
 }
@@ -29,6 +33,7 @@ impl Policy {
         let done = match self {
             Self::Check(check) => check.run(),
             Self::Test(test) => test.run(),
+            Self::Schema => print(&format!("{:#}", schema())).map(|()| Exit::Done),
             Self::Explain(explain) => explain.run(),
         };
         done.unwrap_or_else(|failure| failure.report())

@@ -75,6 +75,14 @@ impl<'a> Fields<'a> {
         self.entries.iter().any(|entry| *entry.key == *name)
     }
 
+    /// Whether exactly these fields were asked for, in whatever order.
+    pub fn has_asked_for(&self, names: impl Iterator<Item = &'static str>) -> bool {
+        let (mut names, mut asked): (Vec<&str>, Vec<&str>) = (names.collect(), self.asked.clone());
+        names.sort_unstable();
+        asked.sort_unstable();
+        names == asked
+    }
+
     /// Reports every field that nobody asked for, with the nearest name that somebody did. Call it last.
     pub fn finish(self, report: &mut Report) {
         let known = |key: &str| self.asked.contains(&key) || self.taken.contains(&key);

@@ -30,6 +30,7 @@ mod tests;
 
 pub use fields::Fields;
 pub use parse::read;
+pub use read::SPANS;
 pub use report::Report;
 
 /// A place in a file: line and column (in characters), both from 1.

@@ -19,6 +19,9 @@ impl Scalar {
     }
 }
 
+/// The units of time spans, in ms.
+pub const SPANS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
 impl Node {
     /// A text that is not empty.
     pub fn text(&self, report: &mut Report) -> Option<&str> {
@@ -67,8 +70,7 @@ impl Node {
 
     /// A time span greater than 0: `500ms`, `50s`, `15m`, `8h`, `2d`.
     pub fn duration(&self, report: &mut Report) -> Option<Duration> {
-        const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-        let millis = self.quantity(&UNITS, "a time span such as 50s, 15m, 8h or 2d", report)?;
+        let millis = self.quantity(&SPANS, "a time span such as 50s, 15m, 8h or 2d", report)?;
         Some(Duration::from_millis(millis))
     }
 

@@ -3,6 +3,7 @@
 use regex::{Regex, RegexBuilder};
 
 use super::fields::pattern;
+use super::shape::{self, Field, Shape, field};
 use crate::config::yaml::{Core, Entry, Fields as Yaml, Kind, Mark, Node, Report};
 use crate::pattern::{NamePattern, PatternError};
 use crate::policy::args::{ArgTest, Comparison, Scalar, Test, Text};
@@ -14,7 +15,21 @@ const COMPARISONS: [(&str, Comparison); 4] = [
     ("lt", Comparison::Less),
     ("le", Comparison::LessOrEqual),
 ];
-const MATCHERS: [&str; 10] = ["eq", "in", "gt", "ge", "lt", "le", "regex", "glob", "contains", "present"];
+/// What an argument can be tested for.
+pub(super) static MATCHERS: &[Field] = &[
+    field("eq", Shape::Scalar, "This value."),
+    field("in", Shape::OneOrMore(&Shape::Scalar), "One of these values."),
+    field("gt", Shape::Number, "More than this; numbers compare exactly."),
+    field("ge", Shape::Number, "This or more."),
+    field("lt", Shape::Number, "Less than this."),
+    field("le", Shape::Number, "This or less."),
+    field("regex", Shape::Text, "The whole text, as the regex crate reads it."),
+    field("glob", Shape::Text, "The whole text."),
+    field("contains", Shape::Text, "Somewhere in the text."),
+    field("present", Shape::Truth, "Whether the argument is there at all."),
+];
+pub(super) static DEFAULT: &[Field] =
+    &[field("default", Shape::Scalar, "What the upstream assumes where the argument is missing.")];
 /// Bytes that one compiled expression may take.
 const REGEX_SIZE: usize = 1 << 20;
 
@@ -61,10 +76,10 @@ fn test(entry: &Entry, report: &mut Report) -> Option<ArgTest> {
         tests.extend(node.boolean(report).map(Test::Present));
     }
     let default = yaml.optional("default").and_then(|node| scalar(node, report));
-    if !MATCHERS.iter().any(|name| yaml.has(name)) {
+    if !MATCHERS.iter().any(|matcher| yaml.has(matcher.name)) {
         report.error(entry.value.at, format!("`{}` has no matcher", entry.key)).help("write `{ eq: … }` or another");
     }
-    yaml.finish(report);
+    shape::MATCHERS.finish(yaml, report);
     Some(ArgTest { pointer: pointer?, tests, default })
 }
 

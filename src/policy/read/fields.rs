@@ -1,6 +1,7 @@
 //! The matching fields of a rule or of an exception.
 
 use super::args;
+use super::shape::{self, Field, Shape, field};
 use crate::config::is_upstream_id;
 use crate::config::yaml::{Fields as Yaml, Node, Report};
 use crate::diagnostic::did_you_mean;
@@ -13,9 +14,58 @@ use crate::policy::statements::TablePattern;
 use crate::record::{Access, Depth, Source};
 
 /// The fields that can match.
-const MATCHING: [&str; 15] = [
-    "tool", "upstream", "category", "path", "access", "command", "option", "host", "sql", "table", "method", "args",
-    "agent", "depth", "source",
+pub(super) static MATCHING: &[Field] = &[
+    field(
+        "tool",
+        Shape::OneOrMore(&Shape::TextSuchAs(shape::classes)),
+        "A tool's name, a glob, or a class of what calls do.",
+    ),
+    field("upstream", Shape::OneOrMore(&Shape::Text), "The configured id, or a glob."),
+    field(
+        "category",
+        Shape::OneOrMore(&Shape::TextSuchAs(|| CATEGORIES.to_vec())),
+        "What the catalogue says of the tool.",
+    ),
+    field(
+        "path",
+        Shape::OneOrMore(&Shape::Text),
+        "A folder with all below it (`docs/`), a file, or a glob; from the upstream's root, absolute with a leading slash, `**/x` at any depth.",
+    ),
+    field("access", Shape::OneOrMore(&Shape::Word(|| shape::names(&ACCESS))), "How the path is used."),
+    field("command", Shape::OneOrMore(&Shape::Text), "The words that a simple command starts with, such as `git log`."),
+    field("option", Shape::OneOrMore(&Shape::Text), "Options that are present, in any place; any of the list."),
+    field(
+        "host",
+        Shape::OneOrMore(&Shape::Text),
+        "A URL's host or an address's domain: a name, a glob, an address block, `@internal`.",
+    ),
+    field(
+        "sql",
+        Shape::OneOrMore(&Shape::Word(|| shape::names(&StatementKind::ALL))),
+        "Kinds of SQL statements; an allow must name all that the text holds.",
+    ),
+    field(
+        "table",
+        Shape::OneOrMore(&Shape::Text),
+        "Tables that the statements name: `users`, `public.*`, `*` for every one.",
+    ),
+    field("method", Shape::OneOrMore(&Shape::Text), "An MCP method, such as `resources/read`."),
+    field(
+        "args",
+        Shape::Named(&Shape::Fields(&shape::MATCHERS)),
+        "Tests on arguments, by JSON pointer (`/to/*`) or top-level name; all must hold.",
+    ),
+    field("agent", Shape::OneOrMore(&Shape::Text), "Who calls: a name or a glob."),
+    field(
+        "depth",
+        Shape::OneOrMore(&Shape::Word(|| shape::names(&DEPTH))),
+        "root: started by a person. sub: by another agent.",
+    ),
+    field(
+        "source",
+        Shape::OneOrMore(&Shape::Word(|| shape::names(&SOURCE))),
+        "interactive: a person is present. background: a job.",
+    ),
 ];
 
 const CATEGORIES: [&str; 7] = ["filesystem", "shell", "subagent", "introspection", "config", "network", "other"];
@@ -25,7 +75,7 @@ const SOURCE: [(&str, Source); 2] = [("interactive", Source::Interactive), ("bac
 
 /// Takes the matching fields; an error if there is not one.
 pub(super) fn matching(yaml: &mut Yaml<'_>, what: &str, report: &mut Report) -> Fields {
-    if !MATCHING.iter().any(|name| yaml.has(name)) {
+    if !MATCHING.iter().any(|field| yaml.has(field.name)) {
         report
             .error(yaml.at, format!("{what} without a matching field would match everything"))
             .help("say what it is about: `tool`, `path`, …; every tool call is `tool: \"@any\"`");
@@ -60,7 +110,7 @@ pub(super) fn exceptions(node: &Node, report: &mut Report) -> Vec<Fields> {
         .filter_map(|node| {
             let mut yaml = Yaml::new(node, "an exception", report)?;
             let fields = matching(&mut yaml, "an exception", report);
-            yaml.finish(report);
+            shape::EXCEPTION.finish(yaml, report);
             Some(fields)
         })
         .collect()

@@ -3,18 +3,19 @@
 use std::num::NonZeroU32;
 
 use super::args::{number, pointer};
+use super::shape;
 use crate::config::yaml::{Entry, Fields, Node, Report};
 use crate::policy::limit::{By, Limit, Of, Period, Then};
 use crate::record::Verdict;
 
-const PERIOD: [(&str, Period); 5] = [
+pub(super) const PERIOD: [(&str, Period); 5] = [
     ("second", Period::Second),
     ("minute", Period::Minute),
     ("hour", Period::Hour),
     ("day", Period::Day),
     ("week", Period::Week),
 ];
-const THEN: [(&str, Then); 2] = [("reject", Then::Reject), ("ask", Then::Ask)];
+pub(super) const THEN: [(&str, Then); 2] = [("reject", Then::Reject), ("ask", Then::Ask)];
 
 /// Reads `{per: minute, calls: 30, by: agent}` or `{per: day, sum: /amount, max: 500, by: [agent, /order_id], then: ask}`.
 pub(super) fn limit(entry: &Entry, verdict: Verdict, report: &mut Report) -> Option<Limit> {
@@ -30,7 +31,7 @@ pub(super) fn limit(entry: &Entry, verdict: Verdict, report: &mut Report) -> Opt
     let by = fields.optional("by").and_then(|node| node.one_or_more(report)).unwrap_or_default();
     let by: Vec<Option<By>> = by.iter().map(|node| shared(node, report)).collect();
     let then = fields.optional("then").map_or(Some(Then::Reject), |node| node.choice(&THEN, report));
-    fields.finish(report);
+    shape::LIMIT.finish(fields, report);
     Some(Limit { period: period?, of: of?, by: by.into_iter().collect::<Option<_>>()?, then: then? })
 }
 

@@ -4,6 +4,7 @@
 mod args;
 mod fields;
 mod limit;
+pub(super) mod shape;
 mod terms;
 mod trial;
 
@@ -98,7 +99,7 @@ fn top(root: &Node, report: &mut Report) -> Option<FileDraft> {
         .filter_map(|entry| group(named(&entry.key, entry.at, "a group", report)?, &entry.value, report))
         .collect();
     fields.misplaced("rules", "rules belong to a group: `groups: { default: { rules: […] } }`", report);
-    fields.finish(report);
+    shape::FILE.finish(fields, report);
     Some(FileDraft { guardrails, approvals, approval, groups })
 }
 
@@ -120,7 +121,7 @@ fn group(name: Named, node: &Node, report: &mut Report) -> Option<GroupDraft> {
         fields.misplaced(word, "rules stand in `rules`, each with its `verdict`", report);
     }
     fields.misplaced("default", "what holds where no rule matches is `otherwise`", report);
-    fields.finish(report);
+    shape::GROUP.finish(fields, report);
     Some(GroupDraft { name, extends, otherwise, approval, rules, shadow_until })
 }
 
@@ -146,7 +147,8 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
     for (word, _) in VERDICTS {
         fields.misplaced(word, "write `verdict`, and what it is about in `tool`, `path`, …", report);
     }
-    fields.finish(report);
+    let table = if guardrail { &shape::GUARDRAIL } else { &shape::RULE };
+    table.finish(fields, report);
 
     let verdict = verdict?;
     if guardrail && verdict == Verdict::Allow {
@@ -185,7 +187,7 @@ fn examples(node: &Node, report: &mut Report) -> Option<Examples> {
         fields.optional(name).and_then(|node: &Node| node.one_or_more(report)).unwrap_or_default().to_vec()
     };
     let examples = Examples { matching: list("match", report), not_matching: list("not_match", report) };
-    fields.finish(report);
+    shape::EXAMPLES.finish(fields, report);
     Some(examples)
 }
 

@@ -6,6 +6,14 @@ use crate::config::yaml::{Fields, Kind, Node, Report};
 use crate::policy::approval::{Approval, Grants};
 use crate::record::Severity;
 
+pub(super) const RUN: [(&str, bool); 2] = [("attached", false), ("always", true)];
+pub(super) const ALLOW_SELF: [(&str, AllowSelf); 3] =
+    [("never", AllowSelf::Never), ("single", AllowSelf::Single), ("always", AllowSelf::Always)];
+pub(super) const SEVERITY: [(&str, Severity); 4] =
+    [("low", Severity::Low), ("normal", Severity::Normal), ("high", Severity::High), ("critical", Severity::Critical)];
+pub(super) const GRANTS: [(&str, Grants); 4] =
+    [("none", Grants::None), ("exact", Grants::Exact), ("narrow", Grants::Narrow), ("tool", Grants::Tool)];
+
 /// An `approval` as a rule, a group or a file gives it.
 #[derive(Clone, Debug)]
 pub(in crate::policy) enum ApprovalTerm {
@@ -26,18 +34,6 @@ pub(super) fn term(node: &Node, report: &mut Report) -> Option<ApprovalTerm> {
 
 /// An approval written out.
 pub(super) fn approval(node: &Node, report: &mut Report) -> Option<Approval> {
-    const RUN: [(&str, bool); 2] = [("attached", false), ("always", true)];
-    const ALLOW_SELF: [(&str, AllowSelf); 3] =
-        [("never", AllowSelf::Never), ("single", AllowSelf::Single), ("always", AllowSelf::Always)];
-    const SEVERITY: [(&str, Severity); 4] = [
-        ("low", Severity::Low),
-        ("normal", Severity::Normal),
-        ("high", Severity::High),
-        ("critical", Severity::Critical),
-    ];
-    const GRANTS: [(&str, Grants); 4] =
-        [("none", Grants::None), ("exact", Grants::Exact), ("narrow", Grants::Narrow), ("tool", Grants::Tool)];
-
     let mut fields = Fields::new(node, "an approval", report)?;
     let approval = Approval {
         expires: fields.optional("expires").and_then(|node| node.duration(report)),
@@ -51,6 +47,6 @@ pub(super) fn approval(node: &Node, report: &mut Report) -> Option<Approval> {
     for later in ["approvers", "quorum", "escalate"] {
         fields.later(later, report);
     }
-    fields.finish(report);
+    super::shape::APPROVAL.finish(fields, report);
     Some(approval)
 }

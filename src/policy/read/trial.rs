@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::config::yaml::{Entry, Fields, Node, Report};
 use crate::record::Verdict;
 
-const MODE: [(&str, bool); 2] = [("enforce", false), ("shadow", true)];
+pub(super) const MODE: [(&str, bool); 2] = [("enforce", false), ("shadow", true)];
 
 /// `mode` and `until` as they were written.
 pub(super) struct Trial<'a> {

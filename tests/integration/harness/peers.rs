@@ -84,6 +84,13 @@ fn at(below: &str) -> String {
     folder().join(below).to_string_lossy().into_owned()
 }
 
+/// A script of `tests/peers` in Python.
+pub fn python(script: &str) -> Command {
+    let mut command = Command::new(at("venv/bin/python"));
+    command.arg(at(script));
+    command
+}
+
 /// The command of `@modelcontextprotocol/server-filesystem`.
 pub fn filesystem(root: &Path) -> Vec<String> {
     vec![
