@@ -249,9 +249,7 @@ fn is_internal(address: IpAddr) -> bool {
 fn is_internal_name(name: &str, side: Side) -> bool {
     const NAMES: [&str; 5] = ["localhost", "ip6-localhost", "ip6-loopback", "metadata", "instance-data"];
     const BELOW: [&str; 5] = [".localhost", ".localdomain", ".local", ".internal", ".home.arpa"];
-    NAMES.contains(&name)
-        || BELOW.iter().any(|end| name.ends_with(end))
-        || (side == Side::Wide && !name.contains('.'))
+    NAMES.contains(&name) || BELOW.iter().any(|end| name.ends_with(end)) || (side == Side::Wide && !name.contains('.'))
 }
 
 #[cfg(test)]

@@ -97,8 +97,9 @@ mod tests {
     fn the_file_in_the_repository_is_the_readers() {
         let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/policy.schema.json");
         let committed = std::fs::read_to_string(file).unwrap_or_default();
-        let made = format!("{:#}\n", schema());
-        assert!(committed == made, "write it anew: portcullis policy schema > policies/policy.schema.json");
+        // As values: the order of keys is a matter of what else is built with it.
+        let committed: Value = serde_json::from_str(&committed).unwrap_or_default();
+        assert!(committed == schema(), "write it anew: portcullis policy schema > policies/policy.schema.json");
     }
 
     #[test]
