@@ -197,9 +197,15 @@ impl Reader<'_> {
                 self.found.directory = Some(below(&before, &value.text));
             }
             Takes::Named => {
-                let text = value.known().map(|text| text.split_once(['@', '<', '=']));
+                // `@FILE`, `name@FILE`, `name=@FILE`, `name=<FILE`.
+                let sign = ['@', '<', '='];
+                let text =
+                    value.known().map(|text| text.split_once(sign).map(|(_, file)| file.trim_start_matches(sign)));
                 match text {
-                    Some(Some((_, file))) if !file.is_empty() => self.found.places.push(Place::read(file)),
+                    Some(Some(file)) if file.contains([',', ';', '"']) => {
+                        self.floor("a value that can name several files")
+                    }
+                    Some(Some(file)) if !file.is_empty() => self.found.places.push(Place::read(file)),
                     Some(_) => {}
                     None => self.floor("a value that can name a file"),
                 }

@@ -288,6 +288,13 @@ const TAR: [&str; 18] = [
     "--version",
 ];
 
+/// `tar -C`. A second one starts from the first in some versions and beside it in others.
+fn change_to(to: String, folder: &mut Option<String>, given: &mut Given) {
+    if folder.replace(to).is_some() {
+        given.floors.push(not_understood("a second folder that `tar` changes to"));
+    }
+}
+
 /// `tar`: the archive, what goes into it or comes out of it, and what it runs.
 pub(super) fn tar(arguments: &[Word], given: &mut Given) {
     let mut operation = None;
@@ -309,12 +316,18 @@ pub(super) fn tar(arguments: &[Word], given: &mut Given) {
             ("--extract" | "--get", _) => operation = Some('x'),
             ("--list", _) => operation = Some('t'),
             ("--file", _) => archives.extend(words.next().map(|word| (folder.clone(), word.clone()))),
-            ("--directory", _) => folder = words.next().map(|word| word.text.clone()),
+            ("--directory", _) => {
+                if let Some(word) = words.next() {
+                    change_to(word.text.clone(), &mut folder, given);
+                }
+            }
             ("--exclude", _) => {
                 words.next();
             }
             (long, _) if long.starts_with("--file=") => archives.push((folder.clone(), word.after("--file=".len()))),
-            (long, _) if long.starts_with("--directory=") => folder = Some(word.after("--directory=".len()).text),
+            (long, _) if long.starts_with("--directory=") => {
+                change_to(word.after("--directory=".len()).text, &mut folder, given);
+            }
             (long, _) if long.starts_with("--") => {
                 // `--fil=x`: which option it is depends on the version.
                 let name = long.split('=').next().unwrap_or_default();
@@ -337,7 +350,7 @@ pub(super) fn tar(arguments: &[Word], given: &mut Given) {
                             let value = attached.map(Word::literal).or_else(|| words.next().cloned());
                             match (letter, value) {
                                 ('f', Some(value)) => archives.push((folder.clone(), value)),
-                                ('C', Some(value)) => folder = Some(value.text),
+                                ('C', Some(value)) => change_to(value.text, &mut folder, given),
                                 _ => {}
                             }
                             if attached.is_some() {

@@ -73,6 +73,8 @@ fn simple_commands_are_read_by_their_tables() {
         ("git show HEAD:a", "git show HEAD:a r:a"),
         ("git fetch https://h/x", "git fetch https://h/x r:https://h/x/**"),
         ("git push ../x", "git push ../x r:../x/**"),
+        ("git push --repo=x", "git push +--repo"),
+        ("curl -F x=@/etc/a https://h.example/", "curl https://h.example/ r:/etc/a r:https://h.example/"),
         ("date 0101", "date 0101 +-s"),
         ("diff a b", "diff a b r:a r:b"),
         // A delimiter within brackets ends nothing.
@@ -221,6 +223,9 @@ fn what_is_not_understood_asks() {
         "for PATH in a; do ls; done",
         "for f in a b; do cd $f; done",
         "tar -t --fil=x",
+        "tar -xf a -C x -C y",
+        "tar -xf a --directory=x --directory y",
+        "curl -F 'x=@a,b' h.example",
         "sort *",
         "find a -execdir cat {} +",
         "find -files0-from a -exec cat {} +",

@@ -140,7 +140,7 @@ const SUBCOMMANDS: &[Line] = &[
         Remote,
         "-u|--set-upstream --tags --follow-tags --all --mirror -d|--delete --prune -n|--dry-run --porcelain -f|--force \
         --force-with-lease=? --force-if-includes --atomic --no-verify -q|--quiet -v|--verbose --progress --signed=? -o|--push-option= \
-        --receive-pack=! --exec=! --repo=",
+        --receive-pack=! --exec=! --repo=!",
     ),
     (
         "pull",
