@@ -1,4 +1,4 @@
-//! Everything from outside: the built binary, real peers, a real browser. One binary, a module a feature.
+//! Everything from outside: the built binary, real peers, real shells, a real browser. One binary, a module a feature.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod harness;
@@ -18,5 +18,6 @@ mod peers_git;
 mod quickstart;
 mod readme;
 mod schema;
+mod shell;
 mod shutdown;
 mod tools;

@@ -3,7 +3,6 @@
 //!
 //! `PORTCULLIS_SHELL_TEXTS` is how many texts are tried (some hundred if it is not set), `PORTCULLIS_SHELL_SEED` where the
 //! generator starts. The same numbers give the same texts.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod everyday;
 mod gate;
