@@ -188,8 +188,17 @@ pub(super) fn covers(fields: &Fields, target: Target<'_>) -> bool {
         // Whom a command reaches is never covered by its words alone.
         Thing::Remote { .. } => !fields.host.is_empty(),
         Thing::Path { .. } | Thing::Sql(_) | Thing::Other => true,
-        Thing::Command => command.powers.iter().all(|names| names.iter().any(|name| fields.option.contains(name))),
+        Thing::Command => {
+            command.powers.iter().all(|names| names.iter().any(|name| is_named(fields, name, target.running)))
+        }
     }
+}
+
+/// Whether a rule names a power: in `option`, or, if it is a subcommand, among the words of `command`.
+fn is_named(fields: &Fields, power: &String, running: Option<Running<'_>>) -> bool {
+    let words = |pattern: &&WordsPattern| starts_with(pattern, running, Side::Exact) == Truth::True;
+    fields.option.contains(power)
+        || fields.command.iter().filter(words).any(|pattern| pattern.words.iter().skip(1).any(|word| word == power))
 }
 
 /// Whether a command of a program that nobody has described holds words that a deny names: it may run them.

@@ -1,5 +1,7 @@
 //! Commands: shell texts and command lines, and the paths they name.
 
+use std::path::PathBuf;
+
 use super::*;
 use crate::facet::CommandFacet;
 use crate::facet::shell::{self, Command, Place, Script, is_harmless_variable};
@@ -162,6 +164,15 @@ impl<'a> Call<'a> {
                     None if place.text.starts_with('/') || inner.starts_with('/') => inner.to_owned(),
                     None => continue,
                 };
+                let base = match place.top.then(|| self.top_of(&base)).flatten() {
+                    Some(top) => top,
+                    None if place.top && !base.is_empty() => {
+                        let why = "a path from the top of a repository, where nobody can look for it";
+                        floors.push(Floor::because(FloorWhy::Shell, why));
+                        base
+                    }
+                    None => base,
+                };
                 match self.space.plain(&base) {
                     _ if base.is_empty() => reads.push((None, place.clone())),
                     Ok(plain) => reads.push((Some(plain), place.clone())),
@@ -249,6 +260,19 @@ impl<'a> Call<'a> {
         if !locations.is_empty() {
             self.strays.push(Stray { pointer: at.to_owned(), sent: text.to_owned(), locations });
         }
+    }
+
+    /// Where the repository starts that a directory lies in; none where nobody can look.
+    fn top_of(&self, base: &str) -> Option<String> {
+        let plain = self.space.plain(if base.is_empty() { "." } else { base }).ok()?;
+        let at = self.space.read(&plain, None, false).physical.into_iter().next()?;
+        let names = &at.components;
+        let is_top = |up: &usize| {
+            let folder = names.iter().take(names.len() - up).fold(PathBuf::from("/"), |path, name| path.join(&**name));
+            folder.join(".git").symlink_metadata().is_ok()
+        };
+        let up = (0..names.len()).find(is_top)?;
+        Some(if up == 0 { base.to_owned() } else { below(base, &vec![".."; up].join("/")) })
     }
 
     /// Where a command runs.

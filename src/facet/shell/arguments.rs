@@ -210,6 +210,14 @@ impl Reader<'_> {
                     None => self.floor("a value that can name a file"),
                 }
             }
+            // `-L 1,5:FILE`, `-L :FUNCTION:FILE`: a name with `:` in it may begin at any of them.
+            Takes::Located => match value.known() {
+                Some(text) => {
+                    let ends = text.match_indices(':').filter_map(|(at, _)| text.get(at + 1..));
+                    self.found.places.extend(ends.filter(|file| !file.is_empty()).map(Place::read));
+                }
+                None => self.floor("a value that can name a file"),
+            },
             Takes::NameAndPath => {
                 if let Some(path) = self.next() {
                     self.path(&path, Place::read(""));

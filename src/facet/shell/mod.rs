@@ -81,13 +81,15 @@ pub(super) struct Place {
     pub keep_last: bool,
     /// The directory that relative paths start at, where an option names one.
     pub below: Option<String>,
+    /// Whether it starts at the top of the repository that this directory lies in (`HEAD:path` of `git`).
+    pub top: bool,
 }
 
 impl Place {
     fn new(text: impl Into<String>, access: impl Into<Option<Access>>) -> Self {
         let access = access.into();
         let keep_last = access == Some(Access::Delete);
-        Self { text: text.into(), access, recursive: false, pattern: false, keep_last, below: None }
+        Self { text: text.into(), access, recursive: false, pattern: false, keep_last, below: None, top: false }
     }
 
     fn read(text: impl Into<String>) -> Self {

@@ -9,6 +9,7 @@
 //! | `=?` | takes a text only where it is attached |
 //! | `=<`, `=>` | takes a path that is read, written (a written one is a power) |
 //! | `=@` | takes a directory in which the rest happens |
+//! | `=:` | takes a text in which a file that is read may stand after `:` |
 //! | `=f` | takes a text in which a file may stand after `@`, `<` or `=` |
 //! | `=2` | takes a text and a path that is read |
 //! | `!` | is a power: runs programs, or writes; an allow must name it |
@@ -28,6 +29,8 @@ pub(super) enum Takes {
     Text,
     /// A text that can name a file.
     Named,
+    /// A text that can name a file after `:`.
+    Located,
     Path(Access),
     Directory,
     /// A name, then a path.
@@ -101,6 +104,7 @@ fn entry(word: &'static str) -> Entry {
         ("=>", Takes::Path(Access::Write)),
         ("=@", Takes::Directory),
         ("=f", Takes::Named),
+        ("=:", Takes::Located),
         ("=2", Takes::NameAndPath),
         ("=", Takes::Text),
     ];

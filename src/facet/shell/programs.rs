@@ -48,7 +48,7 @@ impl Walk {
                 let found = read(&row.options, arguments, Until::End, row.harmless);
                 tabled(&words, found, row.operands, given, bases, None)
             }
-            Some(Program::Family { options, rows }) => family(&words, options, rows, given, bases),
+            Some(Program::Family(known)) => family(&words, known, given, bases),
             None => untabled(&words, given, bases),
         };
         special::look_closer(&name, arguments, &mut made);
@@ -119,18 +119,12 @@ fn tabled(
 }
 
 /// A program with subcommands: its own options stand before them.
-fn family(
-    words: &[Word],
-    options: &super::options::Options,
-    rows: &[tables::Row],
-    given: Given,
-    bases: &Bases,
-) -> Command {
+fn family(words: &[Word], known: &tables::Family, given: Given, bases: &Bases) -> Command {
     let arguments = words.get(1..).unwrap_or_default();
     // `cargo +TOOLCHAIN build`.
     let toolchain = arguments.first().filter(|word| word.text.starts_with('+'));
     let arguments = arguments.get(usize::from(toolchain.is_some())..).unwrap_or_default();
-    let mut outer = read(options, arguments, Until::Operand, false);
+    let mut outer = read(&known.options, arguments, Until::Operand, false);
     if toolchain.is_some() {
         outer.options.push("+".to_owned());
         outer.powers.push(vec!["+".to_owned()]);
@@ -144,15 +138,16 @@ fn family(
         made.floors.push(not_understood("a subcommand that only a running shell knows"));
         return made;
     };
-    let Some(row) = rows.iter().find(|row| row.names.contains(&subcommand)) else {
-        let mut made = untabled(words, given, bases);
-        made.powers = outer.powers;
-        made.options.extend(outer.options);
-        made.words.truncate(1);
-        made.words.extend(rest.iter().map(Word::argument));
-        return made;
+    let Some(row) = known.rows.iter().find(|row| row.names.contains(&subcommand)) else {
+        return unlisted(words, outer, rest, subcommand, given, bases);
     };
-    let mut found = read(&row.options.and(options), inner, Until::End, row.harmless);
+    let both = known.anywhere.then(|| row.options.and(&known.options));
+    let mut found = read(both.as_ref().unwrap_or(&row.options), inner, Until::End, row.harmless);
+    let looks = known.looks.iter().find(|(name, _)| *name == subcommand).map_or(&[][..], |(_, looks)| looks);
+    let does = found.operands.first().filter(|_| !looks.is_empty());
+    if let Some(does) = does.filter(|does| does.known().is_none_or(|does| !looks.contains(&does))) {
+        return unlisted(words, outer, rest, &does.text.clone(), given, bases);
+    }
     found.options.splice(0..0, outer.options);
     found.powers.splice(0..0, outer.powers);
     found.places.splice(0..0, outer.places);
@@ -161,6 +156,37 @@ fn family(
     found.lost |= outer.lost;
     found.directory = outer.directory.or(found.directory);
     tabled(words, found, row.operands, given, bases, Some(subcommand))
+}
+
+/// A subcommand that is not described: it may be anybody's own, and run anything. An allow must name it.
+fn unlisted(
+    words: &[Word],
+    mut outer: Arguments,
+    rest: &[Word],
+    power: &str,
+    mut given: Given,
+    bases: &Bases,
+) -> Command {
+    let redirected = std::mem::take(&mut given.places);
+    let (subcommand, inner) = rest.split_at(1.min(rest.len()));
+    let own: Vec<Word> = words.iter().take(1).chain(inner).cloned().collect();
+    let mut made = untabled(&own, given, bases);
+    made.words.splice(1..1, subcommand.iter().map(Word::argument));
+    made.rest = words.iter().skip(1).map(Word::argument).collect();
+    made.places.append(&mut outer.places);
+    if let Some(directory) = &outer.directory {
+        under(&mut made.places, directory);
+    }
+    made.places.extend(redirected);
+    made.options.splice(0..0, outer.options);
+    made.powers = outer.powers;
+    made.powers.push(vec![power.to_owned()]);
+    made.hints.append(&mut outer.hints);
+    made.floors.append(&mut outer.floors);
+    if outer.lost {
+        made.bases = vec![None];
+    }
+    made
 }
 
 /// What may be paths in a text that nobody understands; a URL stays whole.

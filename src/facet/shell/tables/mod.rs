@@ -19,13 +19,28 @@ use crate::record::Access;
 /// How a program, or one of its subcommands, is described.
 type Line = (&'static str, Operands, &'static str);
 
+/// A program with subcommands: its names, the options that stand before them, and their lines.
+type FamilyLines = (&'static str, &'static str, &'static [&'static [Line]]);
+
 /// A program with its options.
 #[derive(Debug)]
 pub(super) enum Program {
     /// One without subcommands.
     Plain(Row),
     /// One with subcommands.
-    Family { options: Options, rows: Vec<Row> },
+    Family(Family),
+}
+
+/// A program with subcommands.
+#[derive(Debug)]
+pub(super) struct Family {
+    /// Its own options.
+    pub options: Options,
+    /// Whether those may follow the subcommand, too.
+    pub anywhere: bool,
+    pub rows: Vec<Row>,
+    /// Subcommands whose first operand says what they do, and those that are described.
+    pub looks: &'static [(&'static str, &'static [&'static str])],
 }
 
 /// A program or a subcommand.
@@ -55,6 +70,8 @@ pub(super) enum Operands {
     Pattern,
     /// As `Pattern`, and it always goes on below directories.
     PatternBelow,
+    /// As `PatternBelow`, and what is searched can be a revision.
+    PatternInTree,
     /// A path that is read, then one that is written.
     InOut,
     /// What is copied, and where to.
@@ -81,9 +98,18 @@ pub(super) fn program(name: &str) -> Option<&'static Program> {
         }
         let families = [git::FAMILY, tools::KUBECTL, tools::DOCKER, tools::NPM, tools::CARGO, tools::PIP];
         for (names, options, lines) in families {
+            // Those that take their own options before a subcommand only.
+            let anywhere = !matches!(names, "git" | "docker");
+            let looks = if names == "git" { git::LOOKS } else { &[] };
             for name in names.split_whitespace() {
-                let rows = lines.iter().map(|(names, operands, options)| row(names, *operands, options)).collect();
-                programs.insert(name, Program::Family { options: Options::parse(options), rows });
+                let rows = lines
+                    .iter()
+                    .copied()
+                    .flatten()
+                    .map(|(names, operands, options)| row(names, *operands, options))
+                    .collect();
+                let family = Family { options: Options::parse(options), anywhere, rows, looks };
+                programs.insert(name, Program::Family(family));
             }
         }
         programs
@@ -105,8 +131,14 @@ impl Operands {
     pub fn places(self, found: &mut Arguments) {
         let operands = std::mem::take(&mut found.operands);
         let last = operands.len().saturating_sub(1);
-        let skipped = usize::from(matches!(self, Self::Pattern | Self::PatternBelow) && !found.pattern);
-        let recursive = found.recursive || matches!(self, Self::Trees(_) | Self::PatternBelow | Self::Contents);
+        let below = matches!(self, Self::PatternBelow | Self::PatternInTree);
+        let skipped = usize::from((below || self == Self::Pattern) && !found.pattern);
+        let recursive = found.recursive || below || matches!(self, Self::Trees(_) | Self::Contents);
+        // `git diff --no-index` takes no revisions.
+        let revisions = match self {
+            Self::Revisions | Self::Contents => !found.options.iter().any(|option| option == "--no-index"),
+            _ => self == Self::PatternInTree,
+        };
         for (at, word) in operands.iter().enumerate().skip(skipped) {
             let (access, recursive) = match self {
                 Self::Harmless | Self::Text => {
@@ -129,9 +161,12 @@ impl Operands {
                 }
                 Self::Paths(access) => (access, recursive),
                 Self::Trees(access) => (Some(access), true),
-                Self::Listed | Self::Pattern | Self::PatternBelow | Self::Revisions | Self::Contents => {
-                    (Some(Access::Read), recursive)
-                }
+                Self::Listed
+                | Self::Pattern
+                | Self::PatternBelow
+                | Self::PatternInTree
+                | Self::Revisions
+                | Self::Contents => (Some(Access::Read), recursive),
                 Self::InOut => (Some(if at == 0 { Access::Read } else { Access::Write }), false),
                 Self::Copy | Self::Move if at == last && last > 0 && !found.pattern => (Some(Access::Write), false),
                 Self::Copy => (Some(Access::Read), recursive),
@@ -139,7 +174,7 @@ impl Operands {
             };
             match word.known() {
                 Some("-") => {}
-                Some(text) if matches!(self, Self::Revisions | Self::Contents) => {
+                Some(text) if revisions => {
                     if !is_a_revision(text) || found.before_dashes.is_some_and(|dashes| at >= dashes) {
                         found.places.push(Place::new(text, access).recursive(recursive));
                     }
@@ -169,7 +204,7 @@ impl Operands {
             _ => operands.len() > skipped,
         };
         let whole = match self {
-            Self::Listed | Self::PatternBelow | Self::Contents => true,
+            Self::Listed | Self::PatternBelow | Self::PatternInTree | Self::Contents => true,
             Self::Pattern | Self::Revisions => found.recursive,
             _ => false,
         };
@@ -194,7 +229,8 @@ fn is_a_revision(text: &str) -> bool {
 fn in_a_revision(text: &str, found: &mut Arguments) {
     if let Some((_, path)) = text.split_once(':').filter(|(_, path)| !path.is_empty()) {
         let path = path.rsplit([':', ')']).next().unwrap_or(path);
-        found.places.push(Place::read(path));
+        let top = !matches!(path.split('/').next(), Some("." | ".."));
+        found.places.push(Place { top, ..Place::read(path) });
         found.hints.push(path.to_owned());
     }
 }

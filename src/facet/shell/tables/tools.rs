@@ -1,17 +1,15 @@
 //! Build tools, package managers and clusters. Subcommands that are not listed are judged as of unknown effect.
 
-use super::Line;
+use super::FamilyLines;
 use super::Operands::{Paths, Text};
 
-type Family = (&'static str, &'static str, &'static [Line]);
-
 /// `kubectl`; its options may stand anywhere.
-pub(super) const KUBECTL: Family = (
+pub(super) const KUBECTL: FamilyLines = (
     "kubectl",
     "-n|--namespace= --context= --cluster= --user= --token=! -s|--server=! --kubeconfig=< --as=! --as-group=! --as-uid=! \
         --request-timeout= --cache-dir=> --certificate-authority=< --client-certificate=< --client-key=< \
         --insecure-skip-tls-verify! --tls-server-name= --match-server-version -v|--v= --warnings-as-errors -h|--help",
-    &[
+    &[&[
         (
             "get",
             Text,
@@ -67,15 +65,15 @@ pub(super) const KUBECTL: Family = (
             Text,
             "-w|--watch --timeout= --revision= --to-revision= -f|--filename=< -l|--selector= -o|--output=",
         ),
-    ],
+    ]],
 );
 
 /// `docker`.
-pub(super) const DOCKER: Family = (
+pub(super) const DOCKER: FamilyLines = (
     "docker",
     "--config=<! -c|--context= -D|--debug -H|--host=! -l|--log-level= --tls --tlscacert=< --tlscert=< --tlskey=< --tlsverify \
         -v|--version",
-    &[
+    &[&[
         ("ps", Text, "-a|--all -f|--filter= --format= -n|--last= -l|--latest --no-trunc -q|--quiet -s|--size"),
         ("images", Text, "-a|--all --digests -f|--filter= --format= --no-trunc -q|--quiet --tree"),
         ("logs", Text, "--details -f|--follow --since= -n|--tail= -t|--timestamps --until="),
@@ -90,16 +88,16 @@ pub(super) const DOCKER: Family = (
         ("kill", Text, "-s|--signal="),
         ("pull", Text, "-a|--all-tags --platform= -q|--quiet"),
         ("push", Text, "-a|--all-tags -q|--quiet"),
-    ],
+    ]],
 );
 
 /// `npm`. What follows a script's name is the script's own.
-pub(super) const NPM: Family = (
+pub(super) const NPM: FamilyLines = (
     "npm",
     "--prefix=@ -C=@ -s|--silent -q|--quiet -d --json -l|--long --loglevel= -w|--workspace= --workspaces -ws --if-present \
         --include-workspace-root -g|--global! --userconfig=<! --globalconfig=<! --script-shell=! --node-options=! --cache=> \
         --registry=! --no-color --color=? --no-progress -h|--help -v|--version",
-    &[
+    &[&[
         (
             "ls list la ll",
             Text,
@@ -124,7 +122,7 @@ pub(super) const NPM: Family = (
             "-D|--save-dev -P|--save-prod -E|--save-exact -O|--save-optional --no-save -S|--save --ignore-scripts \
             --no-audit --no-fund --prefer-offline --omit= --include= --legacy-peer-deps --package-lock-only --dry-run -f|--force",
         ),
-    ],
+    ]],
 );
 
 const BUILD: &str = "-p|--package= --workspace --all --exclude= -F|--features= --all-features --no-default-features --lib --bin= --bins \
@@ -132,11 +130,11 @@ const BUILD: &str = "-p|--package= --workspace --all --exclude= -F|--features= -
     --message-format= --ignore-rust-version --no-run --no-fail-fast --doc --timings=?";
 
 /// `cargo`. Words after `--` go to what was built.
-pub(super) const CARGO: Family = (
+pub(super) const CARGO: FamilyLines = (
     "cargo",
     "-v|--verbose -vv -q|--quiet --color= --frozen --locked --offline --list -V|--version -h|--help --explain= -Z=! --config=! -C=@! \
         --manifest-path=< --lockfile-path=> --target-dir=>",
-    &[
+    &[&[
         ("build b check c doc d clippy", Paths(None), BUILD),
         // What follows are names of tests, and words for the tests themselves, which do what they like anyway.
         ("test t bench", Text, BUILD),
@@ -154,15 +152,15 @@ pub(super) const CARGO: Family = (
         ),
         ("search info", Text, "--limit= --registry= --index=!"),
         ("version", Text, ""),
-    ],
+    ]],
 );
 
 /// `pip`.
-pub(super) const PIP: Family = (
+pub(super) const PIP: FamilyLines = (
     "pip pip3",
     "-v|--verbose -q|--quiet --no-input --isolated --require-virtualenv --disable-pip-version-check --no-color --timeout= --retries= \
         --python=! --log=> --proxy=! --cert=< --cache-dir=> --trusted-host=! --exists-action= -h|--help -V|--version",
-    &[
+    &[&[
         (
             "list",
             Text,
@@ -177,5 +175,5 @@ pub(super) const PIP: Family = (
             "-r|--requirement=< -c|--constraint=< --no-deps --pre -e|--editable=< --dry-run -U|--upgrade --force-reinstall \
             --no-cache-dir --only-binary= --require-hashes -I|--ignore-installed",
         ),
-    ],
+    ]],
 );

@@ -1,0 +1,211 @@
+//! What a table cannot say: programs that read code out of their operands, or that change the shell itself.
+
+mod git;
+mod sed;
+mod tar;
+
+pub(super) use tar::tar;
+
+use super::words::Word;
+use super::{Command, Place, not_understood};
+
+/// Builtins that change what later words mean, or run what is not in the text.
+const CHANGES: [&str; 33] = [
+    "alias",
+    "unalias",
+    "hash",
+    "set",
+    "shopt",
+    "trap",
+    "enable",
+    "source",
+    ".",
+    "export",
+    "declare",
+    "typeset",
+    "local",
+    "readonly",
+    "unset",
+    "read",
+    "mapfile",
+    "readarray",
+    "getopts",
+    "let",
+    "bind",
+    "complete",
+    "compgen",
+    "popd",
+    "dirs",
+    "fc",
+    "history",
+    "caller",
+    "coproc",
+    "wait",
+    "disown",
+    "umask",
+    "ulimit",
+];
+
+/// Programs that run code which is not judged, or take a command line in a way that is not known here.
+const RUNNERS: [&str; 72] = [
+    "python",
+    "python2",
+    "python3",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "tclsh",
+    "wish",
+    "expect",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "osascript",
+    "Rscript",
+    "julia",
+    "ghci",
+    "scala",
+    "groovy",
+    "java",
+    "gdb",
+    "lldb",
+    "strace",
+    "ltrace",
+    "script",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "runuser",
+    "pkexec",
+    "systemd-run",
+    "at",
+    "batch",
+    "crontab",
+    "flock",
+    "ionice",
+    "chrt",
+    "taskset",
+    "numactl",
+    "unbuffer",
+    "chronic",
+    "npx",
+    "pnpx",
+    "bunx",
+    "uvx",
+    "pipx",
+    "make",
+    "gmake",
+    "ninja",
+    "vi",
+    "vim",
+    "nvim",
+    "emacs",
+    "ed",
+    "ex",
+    "nano",
+    "less",
+    "more",
+    "man",
+    "pwsh",
+    "powershell",
+    "cmd",
+    "pwsh.exe",
+    "powershell.exe",
+    "cmd.exe",
+    "screen",
+];
+
+/// Why a program by itself is more than its words say.
+pub(super) fn changes_the_shell(name: &str) -> Option<String> {
+    let plain = name.to_ascii_lowercase();
+    let versioned = plain.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if CHANGES.contains(&name) {
+        return Some(format!("`{name}` changes what the shell does with the rest"));
+    }
+    if RUNNERS.iter().any(|runner| *runner == plain || *runner == versioned) {
+        return Some(format!("`{name}` runs code that is not judged"));
+    }
+    plain.starts_with("ld-").then(|| "the loader runs a program".to_owned())
+}
+
+/// Adds what only the operands of a program tell.
+pub(super) fn look_closer(name: &str, arguments: &[Word], made: &mut Command) {
+    match name {
+        "git" => git::look_closer(arguments, made),
+        "sed" => sed::look_closer(arguments, made),
+        "curl" => curl(made),
+        "jq" => jq(made),
+        "printf" => printf(arguments, made),
+        "test" | "[" => test(arguments, made),
+        // A time without a `+` sets the clock.
+        "date" if made.words.iter().skip(1).any(|word| !word.known || !word.text.starts_with('+')) => {
+            made.powers.push(vec!["-s".to_owned(), "--set".to_owned()]);
+        }
+        _ => {}
+    }
+}
+
+/// Operands are URLs, with or without a scheme.
+fn curl(made: &mut Command) {
+    for word in made.words.iter().skip(1) {
+        let text = &word.text;
+        if !word.known {
+            made.floors.push(not_understood("a URL that only a running shell knows"));
+        } else if text.contains("://") || text.to_ascii_lowercase().starts_with("file:") {
+            made.places.push(Place::read(text));
+        } else {
+            made.places.push(Place::read(format!("http://{text}")));
+        }
+    }
+}
+
+/// A filter that reads modules.
+fn jq(made: &mut Command) {
+    if made
+        .words
+        .iter()
+        .any(|word| ["import", "include", "input_filename", "$ENV", "env"].iter().any(|w| word.text.contains(w)))
+    {
+        made.powers.push(vec!["import".to_owned(), "include".to_owned()]);
+    }
+}
+
+fn printf(arguments: &[Word], made: &mut Command) {
+    let Some(first) = arguments.first() else { return };
+    if first.text.starts_with("-v") || (!first.known && !first.prefix.starts_with('%')) {
+        made.floors.push(not_understood("`printf -v` can evaluate data as code"));
+    }
+    // A format that begins like an option is none of the known ones.
+    made.powers.retain(|names| names.iter().any(|name| name == "-v"));
+}
+
+fn test(arguments: &[Word], made: &mut Command) {
+    let mut words = arguments.iter().peekable();
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if matches!(text, "-v" | "-R" | "-o" | "-t") || (!word.known && word.splits) {
+            made.floors.push(not_understood("a test can evaluate data as code"));
+        } else if matches!(text, "-nt" | "-ot" | "-ef") {
+            made.floors.push(not_understood("a test that compares files"));
+        } else if text.len() == 2
+            && text.starts_with('-')
+            && !matches!(text, "-z" | "-n" | "-a")
+            && let Some(file) = words.peek()
+        {
+            match file.known() {
+                Some(path) => made.places.push(Place::read(path)),
+                None => made.floors.push(not_understood("a path that only a running shell knows")),
+            }
+        }
+    }
+    // Its operators are no options.
+    made.powers.clear();
+    made.options.clear();
+}
