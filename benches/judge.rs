@@ -111,6 +111,7 @@ impl Case {
             category: None,
             method: "tools/call",
             arguments: Some(self.arguments.root()),
+            recorded: None,
         };
         judge(&self.policy, &subject, touched, &self.space)
     }

@@ -56,6 +56,7 @@ impl Bench {
             arguments: None,
             claimed: Claimed::default(),
             at: None,
+            recorded: None,
         };
         judge(&self.policy, &subject, &touched, space).verdict
     }

@@ -22,6 +22,7 @@ pub mod policy;
 
 pub mod audit;
 pub mod metrics;
+pub mod replay;
 pub mod store;
 
 pub mod gate;

@@ -6,6 +6,7 @@
 
 mod chain;
 mod files;
+pub mod read;
 mod recover;
 pub mod verify;
 
@@ -21,6 +22,9 @@ use std::time::Duration;
 use self::chain::Chain;
 use crate::clock::Clock;
 use crate::config::AuditConfig;
+
+/// The field that holds what a call was judged on, in the first line about it.
+pub const EVIDENCE: &str = "judged";
 
 /// How long lines are gathered before they are brought to the disk together.
 const BATCH: Duration = Duration::from_millis(100);

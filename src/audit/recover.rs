@@ -73,6 +73,8 @@ fn read(files: &[ChainFile]) -> io::Result<Left> {
 
 fn ended(mut call: Value, dead: &str) -> Value {
     if let Some(fields) = call.as_object_mut() {
+        // It stands where the call began.
+        fields.remove(super::EVIDENCE);
         fields.insert("state".into(), json!(CallState::Failed));
         fields.insert("outcome".into(), json!(Outcome::Failed));
         fields.insert("may_have_run".into(), json!(true));

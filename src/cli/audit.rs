@@ -45,7 +45,7 @@ impl Audit {
 
 impl Verify {
     fn run(self) -> Result<Exit, Failure> {
-        let folder = self.folder()?;
+        let folder = folder(self.dir.as_deref(), self.config.as_deref())?;
         let report = verify(&folder).map_err(|error| Failure::Other(error.to_string()))?;
         if report.chains.is_empty() {
             return Err(Failure::Other(format!("there is no audit log in {}", folder.display())));
@@ -56,23 +56,24 @@ impl Verify {
         }
         Ok(if report.is_whole() { Exit::Done } else { Exit::Failed })
     }
+}
 
-    fn folder(&self) -> Result<PathBuf, Failure> {
-        let given = match &self.dir {
-            Some(dir) => dir.clone(),
-            None => self.state_dir()?,
-        };
-        let inner = given.join("audit");
-        Ok(if inner.is_dir() { inner } else { given })
-    }
+/// The audit folder: the one that is given or the one in it, else that of the configuration's state folder.
+pub fn folder(dir: Option<&Path>, config: Option<&Path>) -> Result<PathBuf, Failure> {
+    let given = match dir {
+        Some(dir) => dir.to_owned(),
+        None => state_dir(config)?,
+    };
+    let inner = given.join("audit");
+    Ok(if inner.is_dir() { inner } else { given })
+}
 
-    fn state_dir(&self) -> Result<PathBuf, Failure> {
-        let found = self.config.clone().or_else(|| Some(PathBuf::from(CONFIG_FILE)).filter(|file| file.exists()));
-        match found {
-            Some(file) => Ok(config::load(&file).map_err(Failure::Config)?.state_dir),
-            None => config::default_state_dir(&|name| std::env::var(name).ok())
-                .ok_or_else(|| Failure::Other("there is no configuration and no home folder; give --dir".into())),
-        }
+fn state_dir(config: Option<&Path>) -> Result<PathBuf, Failure> {
+    let usual = Path::new(CONFIG_FILE);
+    match config.or_else(|| usual.exists().then_some(usual)) {
+        Some(file) => Ok(config::load(file).map_err(Failure::Config)?.state_dir),
+        None => config::default_state_dir(&|name| std::env::var(name).ok())
+            .ok_or_else(|| Failure::Other("there is no configuration and no home folder; give --dir".into())),
     }
 }
 

@@ -44,7 +44,7 @@ enum Command {
     Init(init::Init),
     Stdio(stdio::Stdio),
     Wrap(stdio::Wrap),
-    /// Check a policy, or explain what it says of a call
+    /// Check a policy, explain what it says of a call, or replay recorded calls with it
     #[command(subcommand)]
     Policy(policy::Policy),
     /// See and decide held calls

@@ -5,6 +5,7 @@
 
 mod extract;
 pub mod path;
+mod recorded;
 mod shell;
 mod sql;
 mod url;
@@ -12,6 +13,8 @@ mod worker;
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
 
 pub use shell::Argument;
 pub use sql::{SqlFacet, StatementKind};
@@ -22,48 +25,55 @@ use crate::message::Value;
 use crate::pattern::{Location, fold};
 use crate::record::{Access, command_line};
 
-/// Everything a call touches.
-#[derive(Clone, Debug, Default)]
+/// Everything a call touches. As the audit log keeps it, it has all that a judgement looks at, and no more.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Touched {
     /// At least one; [`FacetKind::Bare`] or [`FacetKind::Method`] where there is nothing else.
     pub facets: Vec<Facet>,
     /// Unmarked strings that may name a path; never a facet that needs an allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strays: Vec<Stray>,
     /// The call that a bridge tool makes, judged beside its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Box<Inner>>,
-    /// The arguments with texts decoded as the catalogue says, if it does.
+    /// The arguments with texts decoded as the catalogue says, if it does. Only that there are some is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "recorded::arguments")]
     pub decoded: Option<Arc<Value>>,
 }
 
 /// The call within the call of a bridge tool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Inner {
     /// The tool's name, at the same upstream.
     pub tool: String,
     /// The catalogue's category of that tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// Its arguments.
+    /// Its arguments. Only that there are some is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "recorded::arguments")]
     pub arguments: Option<Arc<Value>>,
     /// What it touches.
     pub touched: Touched,
 }
 
 /// One thing a call would touch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Facet {
     /// What it is.
     pub kind: FacetKind,
     /// Asks that no allow lifts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors: Vec<Floor>,
 }
 
 /// What a facet is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FacetKind {
     /// A path and how it is used.
     Path(PathFacet),
     /// A simple command of a shell text, or a command line.
-    Command(Arc<CommandFacet>),
+    Command(#[serde(with = "recorded::shared")] Arc<CommandFacet>),
     /// A URL.
     Url(UrlFacet),
     /// An e-mail address.
@@ -77,23 +87,30 @@ pub enum FacetKind {
 }
 
 /// A simple command, as far as it is understood.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CommandFacet {
     /// The program, its subcommand and its operands, without the options that are known and their values.
     pub words: Vec<Argument>,
     /// Everything that follows the program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<Argument>,
     /// Options that are present, by every name they have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// Options that run programs or write files, each by every name it has: an allow must name one of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub powers: Vec<Vec<String>>,
     /// Whether the program's options are known.
     pub tabled: bool,
     /// The whole text, where this stands for one that is not understood.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
     /// Where it runs; none where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Location>,
     /// What [`Self::seen`] has found: each of its paths asks for it, under every rule.
+    #[serde(skip)]
     pub(crate) found: OnceLock<Seen>,
 }
 
@@ -157,53 +174,92 @@ pub fn names(text: &str) -> Vec<String> {
 }
 
 /// A URL that a call names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UrlFacet {
     /// As it was sent.
+    #[serde(skip)]
     pub url: String,
     /// The host as a browser reads it: lower-case ASCII, IPv6 in brackets. None where the URL has none, or, with the
     /// floor [`FloorWhy::OddUrl`], where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The command that names it.
+    /// The command that names it: the last one before it.
+    #[serde(default, rename = "of_command", skip_serializing_if = "Option::is_none", with = "recorded::command")]
     pub command: Option<Arc<CommandFacet>>,
 }
 
 /// An e-mail address that a call names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AddressFacet {
     /// As it was sent, without a display name.
+    #[serde(skip)]
     pub address: String,
     /// Its domain, in the form of [`UrlFacet::host`]; none, with a floor, where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
 
 /// A path that a call names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PathFacet {
     /// How it is used; none where the catalogue does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
     /// JSON pointer into the arguments (empty where the argument was left out and a default stands in; `/uri` of the
     /// params for resources).
+    #[serde(skip)]
     pub pointer: String,
     /// The text as it was sent.
+    #[serde(skip)]
     pub sent: String,
     /// With `.` and `..` folded.
     pub lexical: Location,
     /// Where it really leads; more than one for a delete, move or link (the last component kept, and followed); empty
     /// where the gateway does not share the file system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub physical: Vec<Location>,
     /// The canonical path to forward where `forward_paths: canonical`: links resolved, the last component kept for a
     /// delete, move or link. None where the argument must go on as it was sent (a glob, a URL, a guess), where another
     /// facet of the same argument has it, or where the upstream has no name for that path.
+    #[serde(skip)]
     pub canonical: Option<String>,
     /// Whether the tool goes on below it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recursive: bool,
-    /// The command that names it.
+    /// The command that names it: the last one before it.
+    #[serde(default, rename = "of_command", skip_serializing_if = "Option::is_none", with = "recorded::command")]
     pub command: Option<Arc<CommandFacet>>,
+    /// What was found below it, in a call out of the audit log that was walked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<Box<Below>>,
 }
 
-/// An ask that no allow lifts.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+/// What a walk below a path found: what another policy would have found there.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Below {
+    /// What was looked for: the numbers of what rules guard.
+    pub sought: Vec<u64>,
+    /// Places that one of those guards.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub met: Vec<Location>,
+    /// Whether a link leaves the root.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub link_out: bool,
+    /// Whether there is another mount.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mount: bool,
+    /// Whether the budget ran out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exhausted: bool,
+    /// Whether the walk ended where it met something: more may lie below.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+/// An ask that no allow lifts. Recorded by its word.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(from = "FloorWhy", into = "FloorWhy")]
 pub struct Floor {
     /// The stable word.
     pub why: FloorWhy,
@@ -223,8 +279,21 @@ impl Floor {
     }
 }
 
+impl From<FloorWhy> for Floor {
+    fn from(why: FloorWhy) -> Self {
+        Self::new(why)
+    }
+}
+
+impl From<Floor> for FloorWhy {
+    fn from(floor: Floor) -> Self {
+        floor.why
+    }
+}
+
 /// The stable words of floors.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FloorWhy {
     /// A shell text that is not fully understood.
     Shell,
@@ -291,11 +360,13 @@ impl FloorWhy {
 }
 
 /// An unmarked string, tried as a path against the root, the working directory and the folder of each path argument.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stray {
     /// JSON pointer into the arguments.
+    #[serde(skip)]
     pub pointer: String,
     /// The text as it was sent.
+    #[serde(skip)]
     pub sent: String,
     /// Where it might point, lexically.
     pub locations: Vec<Location>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::Client;
 use super::forward::{Ended, answer, forward, settle, to_client};
@@ -32,6 +32,8 @@ pub struct Call {
     pub record: CallRecord,
     /// `Mcp-*` headers for a modern upstream.
     pub headers: Forwarded,
+    /// What it was judged on, until it is written down: once, in the first line about it.
+    pub evidence: Option<Value>,
 }
 
 /// Serves one request of a client to its end.
@@ -210,7 +212,8 @@ async fn judge_and_run(
         gate.metrics.shadowed(&session.agent.config.group, shadow.verdict);
     }
     let record = record(session, &message, &target, &judged);
-    let call = Call { session: Arc::clone(session), message, target, record, headers };
+    let evidence = gate.evidence(&target, &message, &judged);
+    let call = Call { session: Arc::clone(session), message, target, record, headers, evidence: Some(evidence) };
     let denied = judged.judgement.verdict == Verdict::Deny;
     let refused = if gate.is_draining() {
         Some(Rejection::Draining)
@@ -294,7 +297,7 @@ async fn rejected(mut call: Call, client: Client, reason: Rejection, retry: Opti
     call.record.state = CallState::Rejected;
     call.record.reason = Some(reason.as_str().to_owned());
     call.record.ended_at = Some(gate.clock.now());
-    gate.ended(&mut call.record);
+    gate.ended(&mut call.record, call.evidence.take());
     let (text, usual) = reply::ended_text(&call.record);
     let retry = retry.unwrap_or(usual);
     client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
@@ -327,11 +330,11 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     };
     call.record.state = CallState::Running;
     call.record.released_at = Some(gate.clock.now());
-    if let Err(what) = gate.begin(&call.record) {
+    if let Err(what) = gate.begin(&call.record, call.evidence.take()) {
         gate.give_back(taken).await;
         call.record.state = CallState::Failed;
         call.record.detail = Some(what);
-        gate.ended(&mut call.record);
+        gate.ended(&mut call.record, None);
         let (text, retry) = reply::ended_text(&call.record);
         return client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
     }
@@ -343,6 +346,6 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let ended = forward(&call.session, permit, &call.message, edits, headers, &client, within, stop.asked()).await;
     gate.settle_limits(taken, &ended).await;
     settle(&mut call.record, &ended);
-    gate.ended(&mut call.record);
+    gate.ended(&mut call.record, None);
     client.answer(answer(&call, &ended, &client.id)).await;
 }

@@ -2,16 +2,19 @@
 
 use std::sync::{Arc, PoisonError};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 
+use super::judged::{Judged, Target};
 use super::{CallFilter, Cursor, Gate, GateEvent, InForce, Setup, recent};
 use crate::approval::{Event, Held, Refused};
+use crate::audit;
 use crate::config::{self, Role};
 use crate::diagnostic::Diagnostic;
 use crate::identity::Directory;
+use crate::message::Message;
 use crate::metrics::{self, Metrics};
-use crate::policy;
+use crate::policy::{self, Claimed, Evidence};
 use crate::record::{ApprovalState, CallRecord, CallState, Decision, Vote};
 use crate::store::{Filter, Store, StoreError};
 
@@ -263,19 +266,19 @@ impl Gate {
     /// A held call ended by this process' doing.
     pub(super) fn held_ended(&self, held: &Held) {
         self.count(held.call());
-        self.note("call.end", &self.audited(held.call()));
+        self.note("call.end", &self.audited(held.call(), None));
     }
 
     /// A call is about to be forwarded: written before anything is sent.
     ///
     /// # Errors
     /// Why nothing may be forwarded, in words for the client.
-    pub(super) fn begin(&self, record: &CallRecord) -> Result<(), String> {
+    pub(super) fn begin(&self, record: &CallRecord, evidence: Option<Value>) -> Result<(), String> {
         if let Some(fault) = self.store_fault().as_deref() {
             tracing::error!(fault, "nothing is forwarded while the store does not work");
             return Err("the gateway's store does not work, so nothing is forwarded".to_owned());
         }
-        self.audit.write("call.begin", &self.audited(record)).map_err(|error| {
+        self.audit.write("call.begin", &self.audited(record, evidence)).map_err(|error| {
             tracing::error!(%error, "nothing is forwarded while the audit log cannot be written");
             "the gateway's audit log cannot be written, so nothing is forwarded".to_owned()
         })?;
@@ -286,7 +289,7 @@ impl Gate {
     }
 
     /// A call that is not held ended.
-    pub(super) fn ended(&self, record: &mut CallRecord) {
+    pub(super) fn ended(&self, record: &mut CallRecord, evidence: Option<Value>) {
         let now = self.clock.now();
         record.ended_at = Some(now);
         record.outcome = record.state.outcome();
@@ -294,7 +297,7 @@ impl Gate {
             record.ran_ms = u64::try_from(now.since(at).as_millis()).ok();
         }
         self.count(record);
-        self.note("call.end", &self.audited(record));
+        self.note("call.end", &self.audited(record, evidence));
         self.recent.put(record.clone());
     }
 
@@ -319,25 +322,37 @@ impl Gate {
     }
 
     /// Writes a line that permits nothing: a fault is remembered by the log itself and stops the next call.
-    pub(super) fn note(&self, event: &str, fields: &serde_json::Value) {
+    pub(super) fn note(&self, event: &str, fields: &Value) {
         if let Err(error) = self.audit.write(event, fields) {
             tracing::error!(%error, event, "an audit line was lost");
         }
     }
 
     /// Writes a line about a held call.
-    pub(super) fn note_call(&self, event: &str, held: &Held) {
-        self.note(event, &self.audited(held.call()));
+    pub(super) fn note_call(&self, event: &str, held: &Held, evidence: Option<Value>) {
+        self.note(event, &self.audited(held.call(), evidence));
     }
 
-    fn audited(&self, record: &CallRecord) -> serde_json::Value {
+    /// What the log keeps of a call; with `evidence`, all that it was judged on.
+    fn audited(&self, record: &CallRecord, evidence: Option<Value>) -> Value {
         let mut fields = serde_json::to_value(record).unwrap_or_default();
-        if !self.config().audit.arguments
-            && let Some(object) = fields.as_object_mut()
-        {
-            object.remove("arguments");
+        if let Some(object) = fields.as_object_mut() {
+            if !self.config().audit.arguments {
+                object.remove("arguments");
+            }
+            object.extend(evidence.map(|evidence| (audit::EVIDENCE.to_owned(), evidence)));
         }
         fields
+    }
+
+    /// What a call was judged on, as it is kept in the log: `policy replay` judges it with another policy.
+    pub(super) fn evidence(&self, target: &Target, message: &Message, judged: &Judged) -> Value {
+        let category = target.definition().and_then(|definition| definition.entry.category.as_deref());
+        let claimed = Claimed::of(message.params_tree());
+        let (touched, judgement) = (&judged.touched, &judged.judgement);
+        let arguments = self.config().audit.arguments;
+        let evidence = Evidence::of(category, claimed, touched, judgement, &self.redaction(), arguments);
+        serde_json::to_value(evidence).unwrap_or_default()
     }
 
     pub(super) fn store_failed(&self, error: &StoreError) {

@@ -49,16 +49,16 @@ pub async fn let_go(session: &Session, attached: Option<Held>) {
 
 /// Waits for an earlier call that the client was attached to.
 pub async fn pick_up(call: Call, held: Held, client: Client) {
-    call.session.gate.note_call("call.attached", &held);
+    call.session.gate.note_call("call.attached", &held, None);
     wait(call, held, client).await;
 }
 
 /// Holds a call that policy asks about.
-pub async fn hold(call: Call, judged: Judged, client: Client) {
+pub async fn hold(mut call: Call, judged: Judged, client: Client) {
     let gate = Arc::clone(&call.session.gate);
     match gate.store.hold(new_held(&call, &judged), gate.config().approvals.max_waiting).await {
         Ok(Holding::Created(held)) => {
-            gate.note_call("call.held", &held);
+            gate.note_call("call.held", &held, call.evidence.take());
             wait(call, held, client).await;
         }
         Ok(Holding::Attached(held)) => pick_up(call, held, client).await,
@@ -74,7 +74,7 @@ pub async fn unavailable(mut call: Call, client: Client, error: &StoreError) {
     call.record.state = CallState::Failed;
     call.record.reason = Some("store".to_owned());
     call.record.detail = Some("the gateway's store does not work, so nothing is forwarded".to_owned());
-    gate.ended(&mut call.record);
+    gate.ended(&mut call.record, call.evidence.take());
     let (text, retry) = reply::ended_text(&call.record);
     client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
 }

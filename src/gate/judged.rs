@@ -147,6 +147,7 @@ impl Request {
                 Target::Tool { .. } => arguments(message),
                 Target::Resource { .. } | Target::Method => message.params_tree(),
             },
+            recorded: None,
         };
         let mut judgement = judge(&self.policy, &subject, &touched, &self.executor.space);
         if let Some(new) = self.new_tool() {

@@ -60,7 +60,7 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
     };
     call.record = claimed.call().clone();
     let detached = AtomicBool::new(false);
-    let ended = match gate.begin(&call.record) {
+    let ended = match gate.begin(&call.record, None) {
         Ok(()) => {
             let mut changes = gate.store.watch(&id);
             let stopped = async move {
@@ -135,7 +135,7 @@ async fn not_now(gate: &Gate, id: &str, event: Event) -> Released {
     let asks_again = matches!(event, Event::Rejudged { .. });
     let applied = gate.apply(id, event).await;
     if let (true, Ok(now)) = (asks_again, &applied) {
-        gate.note_call("call.rejudged", now);
+        gate.note_call("call.rejudged", now, None);
     }
     after(applied)
 }

@@ -77,8 +77,8 @@ pub fn facets(judgement: &Judgement, redaction: &Redaction) -> Vec<FacetRecord> 
                     physical.iter_mut().chain(command).for_each(clean);
                 }
                 FacetKindRecord::Command { words, options, cwd, rest, powers, .. } => {
-                    line(words, redaction);
-                    line(rest, redaction);
+                    redaction.words(words);
+                    redaction.words(rest);
                     options.iter_mut().chain(cwd).chain(powers.iter_mut().flatten()).for_each(clean);
                 }
                 FacetKindRecord::Url { url, host, command } => {
@@ -92,19 +92,6 @@ pub fn facets(judgement: &Judgement, redaction: &Redaction) -> Vec<FacetRecord> 
             record
         })
         .collect()
-}
-
-/// Replaces secrets in the words of a command, those that a word alone does not tell too: `bearer TOKEN`.
-fn line(words: &mut [String], redaction: &Redaction) {
-    if !words.iter().any(|word| word.contains('\t')) {
-        let joined = redaction.text(&words.join("\t"));
-        let shown: Vec<&str> = joined.split('\t').collect();
-        if shown.len() == words.len() {
-            words.iter_mut().zip(shown).for_each(|(word, shown)| shown.clone_into(word));
-            return;
-        }
-    }
-    words.iter_mut().for_each(|word| *word = redaction.text(word));
 }
 
 /// What a facet touches, unredacted; not for people.
@@ -265,6 +252,7 @@ mod tests {
             shadow: None,
             charges: Vec::new(),
             limit_asks: None,
+            walks: Vec::new(),
         };
         let one = touching(&format!("/w/ghp_{}.md", "a1".repeat(18)));
         let other = touching(&format!("/w/ghp_{}.md", "b2".repeat(18)));

@@ -132,7 +132,7 @@ async fn again(gate: &Arc<Gate>, held: &Held) -> Result<Call, String> {
     if let (Era::Modern, Some(definition)) = (session.era, target.definition()) {
         headers.params = headers::made(definition, arguments(&message), None)?;
     }
-    Ok(Call { session, message, target, record: held.call().clone(), headers })
+    Ok(Call { session, message, target, record: held.call().clone(), headers, evidence: None })
 }
 
 fn other_target(message: &Message) -> Target {

@@ -272,6 +272,14 @@ fn write_string(text: &str, into: &mut Vec<u8>) {
     into.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
 }
 
+/// Whether a text is that of a number which `to_serde` keeps as a text.
+pub fn is_inexact(text: &str) -> bool {
+    let is_number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+        && Json::parse(Bytes::copy_from_slice(text.as_bytes()), Limits::default())
+            .is_ok_and(|json| matches!(json.root.kind, Kind::Number(_)));
+    is_number && exact_number(text).is_none()
+}
+
 /// The number, if showing it changes nothing.
 fn exact_number(text: &str) -> Option<serde_json::Number> {
     let number: serde_json::Number = serde_json::from_str(text).ok()?;

@@ -18,7 +18,12 @@ pub(super) enum Glob {
     /// No wildcards.
     Literal { exact: Box<str>, wide: Box<str> },
     /// Wildcards.
-    Pattern { exact: Regex, wide: Regex },
+    Pattern {
+        exact: Regex,
+        wide: Regex,
+        /// What stands before the first of them, folded.
+        start: Box<str>,
+    },
 }
 
 impl Glob {
@@ -62,6 +67,18 @@ impl Glob {
         }
     }
 
+    /// Whether it may fit a text in which `hidden` stands for another.
+    pub(super) fn may_fit(&self, text: &str, hidden: &str) -> bool {
+        let (before, after) = (text.split(hidden).next().unwrap_or_default(), text.rsplit(hidden).next());
+        // What folds together with what is hidden is left out.
+        let before = fold_cow(before.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()));
+        let after = fold_cow(after.unwrap_or_default().trim_start_matches(|c: char| !c.is_ascii_alphanumeric()));
+        match self {
+            Self::Literal { wide, .. } => wide.starts_with(&*before) && wide.ends_with(&*after),
+            Self::Pattern { start, .. } => start.starts_with(&*before) || before.starts_with(&**start),
+        }
+    }
+
     /// Whether it fits, from one side.
     pub(super) fn matches(&self, text: &str, side: Side) -> bool {
         self.fits(text) || (side == Side::Wide && self.fits_folded(&fold_cow(text)))
@@ -96,6 +113,8 @@ struct Writer {
     wide: String,
     /// Plain text not yet written: folded as a whole, so that letters and their accents stay together.
     run: String,
+    /// What stands before the first wildcard, folded.
+    start: String,
     wild: bool,
     braces: usize,
 }
@@ -148,7 +167,7 @@ impl Writer {
             Regex::new(&format!(r"(?s)\A(?:{body})\z"))
                 .map_err(|_| PatternError::new("the glob is too large").help("split it into several entries"))
         };
-        Ok(Glob::Pattern { exact: compile(&self.exact)?, wide: compile(&self.wide)? })
+        Ok(Glob::Pattern { exact: compile(&self.exact)?, wide: compile(&self.wide)?, start: self.start.into() })
     }
 
     fn flush(&mut self) {
@@ -157,9 +176,17 @@ impl Writer {
         self.run.clear();
     }
 
-    fn both(&mut self, regex: &str) {
+    /// Ends the plain text before a wildcard.
+    fn wildcard(&mut self) {
+        if !self.wild {
+            self.start = fold_inner(&self.run);
+        }
         self.wild = true;
         self.flush();
+    }
+
+    fn both(&mut self, regex: &str) {
+        self.wildcard();
         self.exact.push_str(regex);
         self.wide.push_str(regex);
     }
@@ -213,8 +240,7 @@ impl Writer {
                 set.push_str(&regex::escape(high.encode_utf8(&mut [0; 4])));
             }
         }
-        self.wild = true;
-        self.flush();
+        self.wildcard();
         let (exact, wide) = if negated {
             // Without regard to case a negated set would exclude more, and the strict side must not match less.
             (format!("[^{set}]"), format!("[^{set}]"))

@@ -4,13 +4,16 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
+use serde::{Deserialize, Serialize};
+
 use super::fold::fold_cow;
 
 /// An absolute path as components, and how many of them are the upstream's root.
 ///
 /// Made by [`Location::new`] only and never changed, so that the folded form which the strict side compares is always
-/// that of these components.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// that of these components. As text it is the root's length and the path: `2:/srv/work/docs`, `:/etc` outside the root.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Location {
     parts: Parts,
     /// None where folding changes nothing.
@@ -32,6 +35,13 @@ impl Location {
         let parts = Parts { components, root };
         let folded = parts.folded().map(Box::new);
         Self { parts, folded }
+    }
+
+    /// A location of a path's text, `root` of whose components at most lead to the upstream's root.
+    pub fn of_text(path: &str, root: Option<usize>) -> Self {
+        let components: Vec<Box<str>> = path.split('/').filter(|c| !c.is_empty()).map(Box::from).collect();
+        let root = root.map(|root| root.min(components.len()));
+        Self::new(components, root)
     }
 
     /// The components with case, Unicode form, blanks and invisible characters folded; those of which nothing is left
@@ -75,6 +85,25 @@ impl fmt::Display for Location {
     }
 }
 
+impl From<Location> for String {
+    fn from(at: Location) -> Self {
+        let root = at.root.map(|root| root.to_string()).unwrap_or_default();
+        format!("{root}:{at}")
+    }
+}
+
+impl TryFrom<String> for Location {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let read = text.split_once(':').and_then(|(root, path)| {
+            let root = if root.is_empty() { None } else { Some(root.parse().ok()?) };
+            path.starts_with('/').then(|| Self::of_text(path, root))
+        });
+        read.ok_or_else(|| format!("`{text}` is no place"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -88,6 +117,17 @@ mod tests {
     fn it_prints_as_a_path() {
         assert_eq!(location("", None).to_string(), "/");
         assert_eq!(location("/srv/a b", None).to_string(), "/srv/a b");
+    }
+
+    #[test]
+    fn it_is_written_and_read_again() {
+        for at in [location("", None), location("/srv/a:b/Docs", Some(1)), location("/etc", None)] {
+            let text = serde_json::to_string(&at).unwrap();
+            assert_eq!(serde_json::from_str::<Location>(&text).unwrap(), at, "{text}");
+        }
+        for text in ["\"/etc\"", "\"x:/etc\"", "\"1:etc\"", "5"] {
+            assert!(serde_json::from_str::<Location>(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -144,16 +144,39 @@ impl PathPattern {
 
     /// Whether the path is, or lies below, what the entry names.
     pub fn matches(&self, at: &Location, side: Side) -> bool {
+        self.matches_by(at, side, Glob::fits, Glob::fits_folded)
+    }
+
+    /// The same of a path in whose components `hidden` stands for another text; none where that text decides.
+    pub fn matches_around(&self, hidden: &str, at: &Location, side: Side) -> Option<bool> {
+        let surely = |fits: fn(&Glob, &str) -> bool| {
+            move |glob: &Glob, text: &str| if text.contains(hidden) { glob.is_star() } else { fits(glob, text) }
+        };
+        let maybe = |fits: fn(&Glob, &str) -> bool| {
+            move |glob: &Glob, text: &str| {
+                if text.contains(hidden) { glob.may_fit(text, hidden) } else { fits(glob, text) }
+            }
+        };
+        let least = self.matches_by(at, side, surely(Glob::fits), surely(Glob::fits_folded));
+        let most = self.matches_by(at, side, maybe(Glob::fits), maybe(Glob::fits_folded));
+        (least == most).then_some(least)
+    }
+
+    fn matches_by(
+        &self,
+        at: &Location,
+        side: Side,
+        exact: impl Fn(&Glob, &str) -> bool,
+        folded: impl Fn(&Glob, &str) -> bool,
+    ) -> bool {
         match side {
             Side::Exact => {
                 let segments = self.physical.as_ref().unwrap_or(&self.segments);
-                self.start(at).is_some_and(|components| fits(segments, components, self.folder, Glob::fits))
+                self.start(at).is_some_and(|components| fits(segments, components, self.folder, &exact))
             }
             Side::Wide => [Some(&self.segments), self.physical.as_ref()].into_iter().flatten().any(|segments| {
-                self.start(at).is_some_and(|components| fits(segments, components, true, Glob::fits))
-                    || self
-                        .start(at.folded())
-                        .is_some_and(|components| fits(segments, components, true, Glob::fits_folded))
+                self.start(at).is_some_and(|components| fits(segments, components, true, &exact))
+                    || self.start(at.folded()).is_some_and(|components| fits(segments, components, true, &folded))
             }),
         }
     }

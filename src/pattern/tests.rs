@@ -29,6 +29,26 @@ fn wide(entry: &str, at: &Location) -> bool {
 }
 
 #[test]
+fn a_name_with_a_hidden_part_may_fit_what_its_other_parts_do_not_exclude() {
+    use super::glob::Glob;
+    for (glob, text, may) in [
+        ("secrets", "?", true),
+        ("secrets", "se?", true),
+        ("secrets", "?ts", true),
+        ("Secrets", "SE?TS", true),
+        ("secrets", "a?", false),
+        ("secrets", "?x", false),
+        (".env*", "a.md; echo ?", false),
+        (".env*", ".en?", true),
+        (".env*", ".env.a?", true),
+        ("*.pem", "a?", true),
+        ("[ab]c", "b?", true),
+    ] {
+        assert_eq!(Glob::parse(glob).unwrap().may_fit(text, "?"), may, "{glob} {text}");
+    }
+}
+
+#[test]
 fn a_folder_is_itself_and_all_below_by_components() {
     for path in ["docs", "docs/a.md", "docs/deep/er/a.md"] {
         assert!(exact("docs/", &below(path)), "{path}");

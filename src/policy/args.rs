@@ -4,6 +4,7 @@ use regex::Regex;
 
 use super::decimal::Decimal;
 use super::fields::Truth;
+use super::recorded::{Doubt, Recorded, hides, hides_value};
 use crate::message::json::Kind;
 use crate::message::{Value, variant};
 use crate::pattern::{NamePattern, Side, fold};
@@ -77,10 +78,10 @@ impl ArgTest {
     }
 
     /// What loosens must hold for every element, what tightens for any.
-    pub fn holds(&self, arguments: Option<&Value>, side: Side) -> Truth {
+    pub fn holds(&self, arguments: Option<&Value>, side: Side, recorded: Option<&Recorded>) -> Truth {
         let mut found = Vec::new();
-        collect(arguments, &self.pointer, &mut found);
-        let each = found.into_iter().map(|found| self.element(found, side));
+        collect(arguments, &self.pointer, recorded.is_some(), &mut found);
+        let each = found.into_iter().map(|found| self.element(found, side, recorded));
         match side {
             Side::Exact => each.min(),
             Side::Wide => each.max(),
@@ -89,12 +90,27 @@ impl ArgTest {
         .unwrap_or_else(|| self.tests.iter().map(Test::of_nothing).min().unwrap_or(Truth::Unknown))
     }
 
-    fn element(&self, found: Found<'_>, side: Side) -> Truth {
-        self.tests.iter().map(|test| test.holds(found, self.default.as_ref(), side)).min().unwrap_or(Truth::Unknown)
+    fn element(&self, found: Found<'_>, side: Side, recorded: Option<&Recorded>) -> Truth {
+        let holds = |test: &Test| match recorded {
+            Some(recorded) if test.is_hidden(found) => recorded.holds(Doubt::Argument, side),
+            _ => test.holds(found, self.default.as_ref(), side),
+        };
+        self.tests.iter().map(holds).min().unwrap_or(Truth::Unknown)
     }
 }
 
 impl Test {
+    /// Whether the audit log does not tell enough.
+    fn is_hidden(&self, found: Found<'_>) -> bool {
+        match found {
+            Found::Hidden => true,
+            Found::Value(value) => {
+                !matches!(self, Self::Present(_)) && matches!(&value.kind, Kind::String(text) if hides_value(text))
+            }
+            Found::Missing | Found::WrongType => false,
+        }
+    }
+
     fn holds(&self, found: Found<'_>, default: Option<&Scalar>, side: Side) -> Truth {
         if let Self::Present(wanted) = self {
             return (matches!(found, Found::Value(_)) == *wanted).into();
@@ -110,7 +126,7 @@ impl Test {
             },
             (Found::Missing, Some(default)) => self.on(&default.given(), side),
             (Found::Missing, None) => Truth::False,
-            (Found::WrongType, _) => Truth::Unknown,
+            (Found::WrongType | Found::Hidden, _) => Truth::Unknown,
         }
     }
 
@@ -188,17 +204,19 @@ enum Found<'a> {
     Missing,
     /// Something on the way is neither an object nor an array.
     WrongType,
+    /// The audit log does not tell.
+    Hidden,
 }
 
 /// Everything that a pointer may lead to, in either reading of a key's case; none if something is missing in one.
 pub(super) fn all<'a>(arguments: Option<&'a Value>, pointer: &[Box<str>]) -> Option<Vec<&'a Value>> {
     let mut found = Vec::new();
-    collect(arguments, pointer, &mut found);
+    collect(arguments, pointer, false, &mut found);
     let values: Vec<&Value> = found
         .iter()
         .filter_map(|found| match found {
             Found::Value(value) => Some(*value),
-            Found::Missing | Found::WrongType => None,
+            Found::Missing | Found::WrongType | Found::Hidden => None,
         })
         .collect();
     (values.len() == found.len() && !values.is_empty()).then_some(values)
@@ -213,23 +231,31 @@ pub(super) fn numbers(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option
     all(arguments, pointer)?.into_iter().map(number).collect()
 }
 
-fn collect<'a>(value: Option<&'a Value>, pointer: &[Box<str>], found: &mut Vec<Found<'a>>) {
+/// What a pointer leads to. In a `recorded` call a redacted text may stand for anything, a redacted name for any other.
+fn collect<'a>(value: Option<&'a Value>, pointer: &[Box<str>], recorded: bool, found: &mut Vec<Found<'a>>) {
     let Some(value) = value else { return found.push(Found::Missing) };
     let Some((token, rest)) = pointer.split_first() else { return found.push(Found::Value(value)) };
+    let mut below = |value: &'a Value| collect(Some(value), rest, recorded, found);
     match &value.kind {
-        Kind::Array(items) if &**token == "*" => items.iter().for_each(|item| collect(Some(item), rest, found)),
-        Kind::Object(members) if &**token == "*" => members.iter().for_each(|m| collect(Some(&m.value), rest, found)),
-        Kind::Object(_) => {
-            collect(value.get(token), rest, found);
+        Kind::Array(items) if &**token == "*" => items.iter().for_each(below),
+        Kind::Object(members) if &**token == "*" => members.iter().for_each(|member| below(&member.value)),
+        Kind::Object(members) => {
+            let hidden = recorded && members.iter().any(|member| hides(&member.key));
+            match value.get(token) {
+                Some(value) => below(value),
+                None if hidden => found.push(Found::Hidden),
+                None => found.push(Found::Missing),
+            }
             // `Amount` is `amount` to a tool that reads without regard to case: what loosens must hold for both readings.
             if let Some(member) = variant(value, token) {
-                collect(Some(&member.value), rest, found);
+                collect(Some(&member.value), rest, recorded, found);
             }
         }
         Kind::Array(items) => match token.parse::<usize>() {
-            Ok(index) => collect(items.get(index), rest, found),
+            Ok(index) => collect(items.get(index), rest, recorded, found),
             Err(_) => found.push(Found::WrongType),
         },
+        Kind::String(text) if recorded && hides(text) => found.push(Found::Hidden),
         Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::String(_) => found.push(Found::WrongType),
     }
 }
@@ -244,7 +270,7 @@ mod tests {
 
     fn says(json: &str, test: &ArgTest, side: Side) -> Truth {
         let json = Json::parse(json.to_owned().into(), crate::message::Limits::default()).unwrap();
-        test.holds(Some(json.root()), side)
+        test.holds(Some(json.root()), side, None)
     }
 
     fn at(pointer: &[&str], test: Test) -> ArgTest {

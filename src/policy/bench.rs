@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::approval::{Approval, Grants};
-use super::commands::hides_denied;
+use super::commands::{Running, hides_denied};
 use super::fields::Target;
 use super::index::{Concerning, Names, Near};
 use super::judge::{Subject, kind_record, matches, target};
 use super::model::{Counts, Group, Policy, Rule};
 use super::reach::{self, Reached};
+use super::recorded::{self, Doubt};
 use crate::facet::path::Space;
-use crate::facet::{Facet, FacetKind, FloorWhy, PathFacet, Stray};
+use crate::facet::{Below, Facet, FacetKind, FloorWhy, PathFacet, Stray};
 use crate::record::{FacetKindRecord, FacetRecord, FloorRecord, Verdict};
 
 /// One thing that was said of a facet.
@@ -57,6 +58,8 @@ impl<'a> Said<'a> {
 pub(super) struct Judged<'a> {
     pub record: FacetRecord,
     pub said: Vec<Said<'a>>,
+    /// What a walk below it found.
+    pub below: Option<Below>,
 }
 
 impl<'a> Judged<'a> {
@@ -64,7 +67,8 @@ impl<'a> Judged<'a> {
     fn new(kind: FacetKindRecord, floors: Vec<FloorRecord>, mut said: Vec<Said<'a>>) -> Self {
         said.sort_by(|a, b| b.verdict.cmp(&a.verdict).then_with(|| a.label.cmp(&b.label)));
         let matches = said.iter().filter_map(|said| Some(said.rule?.record(!said.counts.now))).collect();
-        let mut judged = Self { record: FacetRecord { kind, floors, matches, verdict: Verdict::Deny }, said };
+        let record = FacetRecord { kind, floors, matches, verdict: Verdict::Deny };
+        let mut judged = Self { record, said, below: None };
         judged.record.verdict = judged.verdict(|counts| counts.now);
         judged
     }
@@ -136,7 +140,8 @@ impl<'a> Bench<'a> {
     pub fn facet(&self, facet: &Facet, facets: &[Facet], space: &Space) -> Judged<'a> {
         let target = target(facet, facets);
         let mut said = self.by_rules(target);
-        self.where_no_rule_matches(facet, &mut said);
+        self.where_no_rule_matches(facet, target, &mut said);
+        let mut below = None;
         let mut floors: BTreeMap<FloorRecord, (Counts, Vec<Option<&'a Approval>>)> = facet
             .floors
             .iter()
@@ -146,7 +151,7 @@ impl<'a> Bench<'a> {
         if let FacetKind::Path(path) = &facet.kind
             && reach::is_walked(path)
         {
-            for (counts, Reached { why, detail, approvals }) in self.below(path, target, &said, space) {
+            for (counts, Reached { why, detail, approvals }) in self.below(path, target, &said, space, &mut below) {
                 let floor = FloorRecord { why: why.as_str().into(), detail: Some(detail) };
                 let known = floors.entry(floor).or_insert_with(|| (counts, vec![None]));
                 known.0 = known.0.or(counts);
@@ -158,31 +163,47 @@ impl<'a> Bench<'a> {
             said.push(Said::by_floor(&floor, counts, approvals));
             records.push(floor);
         }
-        Judged::new(kind_record(&facet.kind), records, said)
+        Judged { below, ..Judged::new(kind_record(&facet.kind), records, said) }
     }
 
     fn by_rules(&self, target: Target<'_>) -> Vec<Said<'a>> {
         // An allow does not cover words that a deny names; one that is not obeyed takes nothing away from what is.
         let shown = |counts: fn(Counts) -> bool| {
             let rules = || self.rules(&Near::Commands).filter(|(_, of)| counts(*of)).map(|(rule, _)| rule);
-            !target.running.is_some_and(|running| !running.command.tabled && hides_denied(running, rules()))
+            !target.running.is_some_and(|running| !running.command.tabled && self.denies_in(running, rules()))
         };
         let shown = Counts { now: shown(|counts| counts.now), then: shown(|counts| counts.then) };
         let said = |(rule, counts): (&'a Rule, Counts)| {
             let counts = if rule.verdict == Verdict::Allow { counts.and(shown) } else { counts };
             (counts.any() && matches(rule, self.subject, target)).then(|| Said::by_rule(rule, counts))
         };
-        self.rules(&Near::of(target)).filter_map(said).collect()
+        let near = match self.subject.recorded {
+            Some(_) if recorded::hides_names(target) => Near::Every,
+            _ => Near::of(target),
+        };
+        self.rules(&near).filter_map(said).collect()
+    }
+
+    /// Whether a command that nobody has described holds words that a deny names.
+    fn denies_in(&self, running: Running<'_>, rules: impl Iterator<Item = &'a Rule>) -> bool {
+        match self.subject.recorded {
+            Some(recorded) if recorded::hides_rest(running.command) => {
+                let mut rules = rules.filter(|rule| rule.verdict == Verdict::Deny);
+                rules.next().is_some() && recorded.tightens(Doubt::Text)
+            }
+            _ => hides_denied(running, rules),
+        }
     }
 
     /// The group's own word, where none of its rules matches; in shadow mode, that it lets be what no guardrail names.
-    fn where_no_rule_matches(&self, facet: &Facet, said: &mut Vec<Said<'a>>) {
+    fn where_no_rule_matches(&self, facet: &Facet, target: Target<'_>, said: &mut Vec<Said<'a>>) {
         let by_group = |counts: fn(Counts) -> bool| {
-            said.iter().any(|said| said.rule.is_some_and(|rule| !rule.guardrail) && counts(said.counts))
+            let surely = |rule: &Rule| !rule.guardrail && !self.may_not_ask(rule, target);
+            said.iter().any(|said| said.rule.is_some_and(surely) && counts(said.counts))
         };
         let counts = Counts { now: !by_group(|counts| counts.now), then: !by_group(|counts| counts.then) };
         if counts.and(self.counts()).any() {
-            said.push(self.otherwise(facet, counts.and(self.counts())));
+            said.push(self.otherwise(facet, target, counts.and(self.counts())));
         }
         if self.in_shadow {
             let label = format!("shadow:{}", self.subject.group);
@@ -190,7 +211,27 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn otherwise(&self, facet: &Facet, counts: Counts) -> Said<'a> {
+    /// Whether an ask that matches a recorded call may not have matched it: `otherwise` may be stricter.
+    fn may_not_ask(&self, rule: &Rule, target: Target<'_>) -> bool {
+        let strict = self.subject.recorded.filter(|recorded| recorded.is_strict() && rule.verdict == Verdict::Ask);
+        strict.is_some_and(|strict| {
+            let loose = strict.turned();
+            !matches(rule, &Subject { recorded: Some(&loose), ..self.subject.clone() }, target)
+        })
+    }
+
+    /// Whether an ask that does not match a recorded call may have matched it: `otherwise` may be stricter.
+    fn may_ask(&self, target: Target<'_>) -> bool {
+        let loose = self.subject.recorded.filter(|recorded| !recorded.is_strict());
+        loose.is_some_and(|loose| {
+            let strict = loose.turned();
+            let subject = Subject { recorded: Some(&strict), ..self.subject.clone() };
+            let mut asks = self.rules(&Near::Every).filter(|(rule, _)| rule.verdict == Verdict::Ask && !rule.guardrail);
+            asks.any(|(rule, _)| matches(rule, &subject, target))
+        })
+    }
+
+    fn otherwise(&self, facet: &Facet, target: Target<'_>, counts: Counts) -> Said<'a> {
         let name = self.subject.group;
         let Some(group) = self.group else { return Said::plainly(format!("group:{name}"), Verdict::Deny, counts) };
         // An upstream that wants a model to write for it is never answered by silence.
@@ -198,7 +239,11 @@ impl<'a> Bench<'a> {
             FacetKind::Method(method) if method == "sampling/createMessage" => Verdict::Ask,
             _ => Verdict::Allow,
         };
-        Said::plainly(format!("otherwise:{name}"), group.otherwise.max(least), counts)
+        let verdict = match group.otherwise.max(least) {
+            Verdict::Deny if self.may_ask(target) => Verdict::Ask,
+            verdict => verdict,
+        };
+        Said::plainly(format!("otherwise:{name}"), verdict, counts)
     }
 
     /// What lies below a recursive facet, for each verdict in which it is not denied: a floor is an ask.
@@ -208,6 +253,7 @@ impl<'a> Bench<'a> {
         target: Target<'_>,
         said: &[Said<'a>],
         space: &Space,
+        below: &mut Option<Below>,
     ) -> Vec<(Counts, Reached<'a>)> {
         let (subject, in_shadow) = (self.subject, self.in_shadow);
         let candidates: Vec<(&'a Rule, Counts)> =
@@ -227,7 +273,8 @@ impl<'a> Bench<'a> {
             .flat_map(|walk| {
                 let rules: Vec<&'a Rule> =
                     candidates.iter().filter(|(_, counts)| counts.and(walk).any()).map(|(rule, _)| *rule).collect();
-                reach::below(subject, path, &rules, space).into_iter().map(move |reached| {
+                let found = below.get_or_insert_default();
+                reach::below(subject, path, &rules, space, found).into_iter().map(move |reached| {
                     // In shadow mode nothing is obeyed but what guardrails guard.
                     let guarded = matches!(reached.why, FloorWhy::RecursiveGuarded | FloorWhy::RecursiveBudget);
                     (Counts { now: walk.now && (guarded || !in_shadow), then: walk.then }, reached)
@@ -242,7 +289,11 @@ impl<'a> Bench<'a> {
         let mut rules: Vec<(&'a Rule, Counts)> = Vec::new();
         let mut place = None;
         for at in &stray.locations {
-            for (rule, counts) in self.rules(&Near::at(at)).filter(|(rule, _)| reach::guards(self.subject, rule, at)) {
+            let near = match self.subject.recorded {
+                Some(_) if recorded::hides_place(at) => Near::Every,
+                _ => Near::at(at),
+            };
+            for (rule, counts) in self.rules(&near).filter(|(rule, _)| reach::guards(self.subject, rule, at)) {
                 place = place.or(Some(at));
                 if !rules.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
                     rules.push((rule, counts));

@@ -1,6 +1,7 @@
 //! The guardrails that are on unless `portcullis.yaml` switches one off by name.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use super::fields::{Fields, Paths};
 use super::model::Rule;
@@ -97,6 +98,7 @@ fn guardrail(name: &str, verdict: Verdict, fields: Fields, reason: &str) -> Rule
         fields,
         except: Vec::new(),
         approval: None,
+        numbered: OnceLock::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a client says of itself with a call. It can only tighten: a deny or ask holds on it too, an allow never does.
 
+use serde::{Deserialize, Serialize};
+
 use crate::message::Value;
 use crate::record::{Depth, Source};
 
@@ -9,7 +11,8 @@ pub const SOURCE_KEY: &str = "dev.portcullis/source";
 pub const DEPTH_KEY: &str = "dev.portcullis/depth";
 
 /// Its words on `source` and `depth`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Claimed {
     /// Under [`SOURCE_KEY`].
     pub source: Claim<Source>,
@@ -18,7 +21,8 @@ pub struct Claimed {
 }
 
 /// One such word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Claim<T> {
     /// Nothing was said.
     #[default]
@@ -30,6 +34,11 @@ pub enum Claim<T> {
 }
 
 impl Claimed {
+    /// Whether it says nothing of either.
+    pub fn is_silent(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Reads the `_meta` of a request's parameters.
     pub fn of(params: Option<&Value>) -> Self {
         let meta = params.and_then(|params| params.get("_meta"));

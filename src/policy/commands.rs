@@ -82,6 +82,11 @@ impl WordsPattern {
         Ok(Self { words, folded, names })
     }
 
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
     /// The program, folded and without its folder.
     pub fn program(&self) -> Option<&str> {
         self.folded.first().map(String::as_str)

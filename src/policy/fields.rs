@@ -8,6 +8,7 @@ use super::hosts::{self, HostPattern};
 use super::judge::Subject;
 use super::model::TOOLS_CALL;
 use super::outlook::Prospect;
+use super::recorded::{self, Recorded, unless};
 use super::statements::{self, TablePattern};
 use crate::catalog::Catalogue;
 use crate::facet::{SqlFacet, StatementKind};
@@ -137,7 +138,7 @@ impl Fields {
         }
         match self.hold_but_path(subject, target, reading) {
             Truth::False => Truth::False,
-            truth => truth.min(self.path.hold(target.thing, reading)),
+            truth => truth.min(self.path.hold(target.thing, reading, subject.recorded)),
         }
     }
 
@@ -159,7 +160,7 @@ impl Fields {
             (None, _) if of_hosts => Truth::False,
             (None, Some(cwd)) => {
                 let physical = std::slice::from_ref(cwd);
-                self.path.hold(Thing::Path { access: None, lexical: cwd, physical }, reading)
+                self.path.hold(Thing::Path { access: None, lexical: cwd, physical }, reading, subject.recorded)
             }
             (None, None) => self.path.is_empty().into(),
         };
@@ -170,8 +171,12 @@ impl Fields {
     pub fn hold_but_path(&self, subject: &Subject<'_>, target: Target<'_>, reading: Reading) -> Truth {
         let side = reading.side();
         let access = any(&self.access, |access| access_holds(*access, target.thing, side));
-        let host = hosts::hold(&self.host, target.thing, side);
-        let sql = statements::are(&self.sql, target.thing, side).min(statements::name(&self.table, target.thing, side));
+        let told = |is_hidden: bool, test: &dyn Fn() -> Truth| unless(subject.recorded, side, || is_hidden, test);
+        let hides_host = !self.host.is_empty() && recorded::hides_host(target.thing);
+        let host = told(hides_host, &|| hosts::hold(&self.host, target.thing, side));
+        let hides_table = !self.table.is_empty() && recorded::hides_table(target.thing);
+        let table = told(hides_table, &|| statements::name(&self.table, target.thing, side));
+        let sql = statements::are(&self.sql, target.thing, side).min(table);
         let places = access.min(host).min(sql);
         if places == Truth::False { places } else { places.min(self.but_places(subject, target, side)) }
     }
@@ -209,7 +214,7 @@ impl Fields {
                 note("host", hosts::hold(&self.host, thing, side));
                 note("sql", statements::are(&self.sql, thing, side));
                 note("table", statements::name(&self.table, thing, side));
-                note("path", self.path.hold(thing, reading));
+                note("path", self.path.hold(thing, reading, subject.recorded));
             }
         }
         self.try_but_places(subject, target, side, &mut note);
@@ -224,6 +229,8 @@ impl Fields {
         side: Side,
         go_on: &mut dyn FnMut(&'static str, Truth) -> bool,
     ) {
+        let running = target.running.map(|running| &**running.command);
+        let told = |hidden: &dyn Fn() -> bool, test: &dyn Fn() -> Truth| unless(subject.recorded, side, hidden, test);
         let tests: [(&'static str, &dyn Fn() -> Truth); 10] = [
             ("tool", &|| any(&self.tool, |term| term.holds(subject, target, side))),
             ("upstream", &|| any(&self.upstream, |pattern| given(subject.upstream, |id| pattern.matches(id, side)))),
@@ -232,9 +239,20 @@ impl Fields {
             ("depth", &|| any(&self.depth, |depth| own_word(*depth, subject.depth, subject.claimed.depth, side))),
             ("source", &|| any(&self.source, |source| own_word(*source, subject.source, subject.claimed.source, side))),
             ("category", &|| any(&self.category, |pattern| category_holds(pattern, subject, side))),
-            ("command", &|| any(&self.command, |pattern| commands::starts_with(pattern, target.running, side))),
-            ("option", &|| any(&self.option, |option| commands::has_option(option, target.running, side))),
-            ("args", &|| self.args.iter().map(|test| test.holds(subject.arguments, side)).min().unwrap_or(Truth::True)),
+            ("command", &|| {
+                any(&self.command, |pattern| {
+                    let hidden = || running.is_some_and(|command| recorded::hides_words(command, pattern));
+                    told(&hidden, &|| commands::starts_with(pattern, target.running, side))
+                })
+            }),
+            ("option", &|| {
+                let hidden = || running.is_some_and(recorded::hides_option);
+                any(&self.option, |option| told(&hidden, &|| commands::has_option(option, target.running, side)))
+            }),
+            ("args", &|| {
+                let tests = self.args.iter().map(|test| test.holds(subject.arguments, side, subject.recorded));
+                tests.min().unwrap_or(Truth::True)
+            }),
         ];
         for (name, test) in tests {
             if !go_on(name, test()) {
@@ -430,17 +448,20 @@ impl Paths {
     }
 
     /// Whether a place lies under a named entry, lexically and widely: for strays and walks.
-    pub fn guards(&self, at: &Location) -> bool {
-        self.named.iter().any(|pattern| pattern.matches(at, Side::Wide))
+    pub fn guards(&self, at: &Location, recorded: Option<&Recorded>) -> bool {
+        self.named.iter().any(|pattern| covers(pattern, at, Side::Wide, recorded))
     }
 
-    fn hold(&self, thing: Thing<'_>, reading: Reading) -> Truth {
+    fn hold(&self, thing: Thing<'_>, reading: Reading, recorded: Option<&Recorded>) -> Truth {
         if self.is_empty() {
             return Truth::True;
         }
         let Thing::Path { lexical, physical, .. } = thing else { return Truth::False };
         let side = reading.side();
-        let covers = |at: &Location| self.named.iter().chain(&self.everything).any(|p| p.matches(at, side));
+        let covers = |at: &Location| {
+            let all = self.named.iter().chain(&self.everything);
+            all.into_iter().any(|pattern| covers(pattern, at, side, recorded))
+        };
         match reading {
             Reading::Tighten | Reading::ExceptAllow => covers(lexical) || physical.iter().any(covers),
             Reading::Allow if physical.is_empty() => covers(lexical),
@@ -448,6 +469,14 @@ impl Paths {
             Reading::ExceptTighten => covers(lexical) && physical.iter().all(covers),
         }
         .into()
+    }
+}
+
+/// Whether an entry names a place.
+fn covers(pattern: &PathPattern, at: &Location, side: Side, recorded: Option<&Recorded>) -> bool {
+    match recorded {
+        Some(recorded) if recorded::hides_place(at) => recorded.covers(pattern, at, side),
+        _ => pattern.matches(at, side),
     }
 }
 

@@ -11,9 +11,10 @@ use super::fields::{Reading, Target, Thing};
 use super::limit::{Charge, Limit, Then};
 use super::model::{Counts, Policy, Rule};
 use super::reach;
+use super::recorded::Recorded;
 use crate::clock::Timestamp;
 use crate::facet::path::Space;
-use crate::facet::{AddressFacet, Argument, Facet, FacetKind, FloorWhy, Touched, UrlFacet};
+use crate::facet::{AddressFacet, Argument, Below, Facet, FacetKind, FloorWhy, Touched, UrlFacet};
 use crate::message::Value;
 use crate::pattern::Location;
 use crate::record::{Depth, Dynamic, FacetKindRecord, FacetRecord, Rejection, Source, Verdict};
@@ -43,6 +44,8 @@ pub struct Subject<'a> {
     pub method: &'a str,
     /// The arguments.
     pub arguments: Option<&'a Value>,
+    /// For a call out of the audit log: what is made of what that does not tell. None for one that is made.
+    pub recorded: Option<&'a Recorded>,
 }
 
 /// What the policy says of one call.
@@ -67,6 +70,8 @@ pub struct Judgement {
     pub charges: Vec<Charge>,
     /// What an ask of one of those limits requires.
     pub limit_asks: Option<Requirement>,
+    /// What walks found below facets, by their places in the call and those within it.
+    pub walks: Vec<(usize, Below)>,
 }
 
 impl Judgement {
@@ -153,14 +158,17 @@ fn judge_and(
     let benches: Vec<_> = calls.iter().map(|(subject, touched)| (Bench::new(policy, subject), *touched)).collect();
     let bare = [Facet { kind: FacetKind::Bare, floors: Vec::new() }];
     let mut judged: Vec<Judged<'_>> = Vec::new();
+    let (mut walks, mut before) = (Vec::new(), 0);
     for (bench, touched) in &benches {
         let facets = if touched.facets.is_empty() { &bare } else { touched.facets.as_slice() };
         let mut own: Vec<Judged<'_>> = facets.iter().map(|facet| bench.facet(facet, facets, space)).collect();
+        walks.extend((before..).zip(&mut own).filter_map(|(at, judged)| Some((at, judged.below.take()?))));
+        before += facets.len();
         own.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
         also(bench, facets, &own);
         judged.append(&mut own);
     }
-    conclude(&Bench::new(policy, subject), judged)
+    Judgement { walks, ..conclude(&Bench::new(policy, subject), judged) }
 }
 
 /// The call as it is made, then the calls within it that bridge tools make, each with its arguments decoded.
@@ -211,7 +219,8 @@ fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>) -> Judgement {
     let limit_asks = charges.iter().any(|charge| charge.then == Then::Ask);
     let limit_asks = limit_asks.then(|| Requirement::merge(Vec::new(), [bench.fallback()], Grants::None));
     let facets = judged.into_iter().map(|judged| FacetJudgement { record: judged.record }).collect();
-    Judgement { verdict, facets, decided_by, reasons, rejection, requirement, shadow, charges, limit_asks }
+    let walks = Vec::new();
+    Judgement { verdict, facets, decided_by, reasons, rejection, requirement, shadow, charges, limit_asks, walks }
 }
 
 /// Once for each allow that is obeyed and limited, however many facets it covers.

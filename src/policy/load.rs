@@ -34,11 +34,32 @@ pub fn load(config: &PolicyConfig, own_files: &[PathBuf]) -> Result<Loaded, Vec<
     test(config, own_files, &Tests::Beside)?.good()
 }
 
+/// Loads a policy as [`load`] does, to be tried in the place of another: `own-files` guards what it guards `in_force`.
+///
+/// # Errors
+/// Everything that is wrong, in file order.
+pub fn load_instead(
+    config: &PolicyConfig,
+    own_files: &[PathBuf],
+    in_force: &PolicyConfig,
+) -> Result<Loaded, Vec<Diagnostic>> {
+    tested(config, own_files, in_force, &Tests::Beside)?.good()
+}
+
 /// Loads a policy as [`load`] does, and runs those tests; that one fails is no error here.
 ///
 /// # Errors
 /// Everything that is wrong, in file order.
 pub fn test(config: &PolicyConfig, own_files: &[PathBuf], which: &Tests) -> Result<Tested, Vec<Diagnostic>> {
+    tested(config, own_files, config, which)
+}
+
+fn tested(
+    config: &PolicyConfig,
+    own_files: &[PathBuf],
+    in_force: &PolicyConfig,
+    which: &Tests,
+) -> Result<Tested, Vec<Diagnostic>> {
     let (files, lost) = find::files(&config.files);
     let help =
         "correct `policy.files` in portcullis.yaml, or bring the file back: a lost file must not be a looser policy";
@@ -56,8 +77,8 @@ pub fn test(config: &PolicyConfig, own_files: &[PathBuf], which: &Tests) -> Resu
     read.iter_mut().for_each(|(report, draft)| examples::check(draft, report));
 
     let mut own: Vec<PathBuf> = own_files.to_vec();
-    own.extend(files.iter().cloned());
-    let builtin = builtin::guardrails(&config.disable, &own, &config.files).unwrap_or_else(|error| {
+    own.extend(find::files(&in_force.files).0);
+    let builtin = builtin::guardrails(&config.disable, &own, &in_force.files).unwrap_or_else(|error| {
         found.push(of_file("policy.files", format!("a glob that is no pattern: {}", error.what)));
         Vec::new()
     });

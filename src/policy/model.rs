@@ -1,7 +1,9 @@
 //! A checked policy, compiled once: groups with all they inherit, and guardrails.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
 
 use super::approval::Approval;
 use super::fields::Fields;
@@ -124,9 +126,21 @@ pub struct Rule {
     pub(super) fields: Fields,
     pub(super) except: Vec<Fields>,
     pub(super) approval: Option<Approval>,
+    /// What [`Self::ground`] has found.
+    pub(super) numbered: OnceLock<u64>,
 }
 
 impl Rule {
+    /// The number of the places that it guards, whatever else it says: the same in every process, and exact in JSON.
+    pub(super) fn ground(&self) -> u64 {
+        *self.numbered.get_or_init(|| {
+            let mut texts: Vec<&str> = self.fields.path.texts().collect();
+            texts.sort_unstable();
+            let hash = Sha256::digest(format!("{texts:?} {:?}", self.except));
+            hash.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte)) >> 11
+        })
+    }
+
     /// How it appears among a facet's matches, obeyed or in `shadow`.
     pub(super) fn record(&self, shadow: bool) -> RuleMatch {
         RuleMatch { rule: self.label.clone(), verdict: self.verdict, file: self.file.clone(), line: self.line, shadow }

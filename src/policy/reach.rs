@@ -5,8 +5,9 @@ use super::approval::Approval;
 use super::fields::{Reading, Target, Thing};
 use super::judge::Subject;
 use super::model::Rule;
-use crate::facet::path::{Space, walk};
-use crate::facet::{FloorWhy, PathFacet};
+use super::recorded::{Doubt, Recorded};
+use crate::facet::path::{Space, Walked, walk};
+use crate::facet::{Below, FloorWhy, PathFacet};
 use crate::pattern::Location;
 use crate::record::{Access, Verdict};
 
@@ -39,7 +40,7 @@ pub(super) fn may_guard(subject: &Subject<'_>, rule: &Rule, target: Target<'_>) 
 /// Whether the rule's `path` names the place and no exception takes it away.
 fn covers(subject: &Subject<'_>, rule: &Rule, target: Target<'_>, at: &Location) -> bool {
     let exception = Reading::of_exception(rule.verdict);
-    rule.fields.path.guards(at)
+    rule.fields.path.guards(at, subject.recorded)
         && !rule.except.iter().any(|fields| exception.holds(fields.hold(subject, target, exception)))
 }
 
@@ -54,11 +55,17 @@ pub(super) fn below<'a>(
     path: &PathFacet,
     candidates: &[&'a Rule],
     space: &Space,
+    below: &mut Below,
 ) -> Vec<Reached<'a>> {
     // By both names: a rule may guard a place below a link by the link's name.
     let mut starts = vec![&path.lexical];
     starts.extend(path.physical.iter().filter(|from| **from != path.lexical));
-    starts.into_iter().flat_map(|from| walked(subject, path, from, candidates, space)).collect()
+    if subject.recorded.is_some() {
+        // What was found from either stands in one place.
+        starts.truncate(1);
+    }
+    below.sought.extend(candidates.iter().map(|rule| rule.ground()));
+    starts.into_iter().flat_map(|from| walked(subject, path, from, candidates, space, below)).collect()
 }
 
 fn walked<'a>(
@@ -67,12 +74,16 @@ fn walked<'a>(
     from: &Location,
     candidates: &[&'a Rule],
     space: &Space,
+    below: &mut Below,
 ) -> Vec<Reached<'a>> {
     let mut met: Vec<&'a Rule> = Vec::new();
     let mut first: Option<(String, &'a Rule)> = None;
     let telling = candidates.iter().filter(|rule| asks_its_own(rule)).count();
-    let found = walk(space, from, &mut |at| {
+    let mut look = |at: &Location| {
         for rule in candidates.iter().copied().filter(|rule| covers(subject, rule, at_path(path.access, at), at)) {
+            if first.is_none() || (asks_its_own(rule) && !met.iter().any(|known| std::ptr::eq(*known, rule))) {
+                below.met.push(at.clone());
+            }
             first.get_or_insert_with(|| (at.to_string(), rule));
             if asks_its_own(rule) && !met.iter().any(|known| std::ptr::eq(*known, rule)) {
                 met.push(rule);
@@ -80,7 +91,15 @@ fn walked<'a>(
         }
         // Once something is guarded, the walk goes on only for asks whose approvals are not known yet.
         first.is_some() && met.len() == telling
-    });
+    };
+    let found = match subject.recorded {
+        None => walk(space, from, &mut look),
+        Some(recorded) => walked_then(recorded, path.below.as_deref(), candidates, &mut look),
+    };
+    below.cut |= found.guarded.is_some();
+    below.exhausted |= found.exhausted;
+    below.link_out |= found.link_out.is_some();
+    below.mount |= found.mount.is_some();
     if found.exhausted {
         met = candidates.iter().copied().filter(|rule| asks_its_own(rule)).collect();
     }
@@ -103,6 +122,27 @@ fn walked<'a>(
         reached.push(Reached { why: FloorWhy::Mount, detail, approvals: Vec::new() });
     }
     reached
+}
+
+/// What a walk found when the call was made. What it did not look for may be there.
+fn walked_then(
+    recorded: &Recorded,
+    then: Option<&Below>,
+    candidates: &[&Rule],
+    look: &mut dyn FnMut(&Location) -> bool,
+) -> Walked {
+    let mut found = Walked::default();
+    if let Some(then) = then {
+        found.guarded = then.met.iter().find(|at| look(at)).map(ToString::to_string);
+        found.exhausted = then.exhausted;
+        found.link_out = then.link_out.then(|| "in it".to_owned());
+        found.mount = then.mount.then(|| "below".to_owned());
+    }
+    let sought = |rule: &&Rule| then.is_some_and(|then| !then.cut && then.sought.contains(&rule.ground()));
+    if found.guarded.is_none() && !found.exhausted && !(then.is_some() && candidates.iter().all(sought)) {
+        found.exhausted = recorded.tightens(Doubt::Below);
+    }
+    found
 }
 
 /// Whether an ask carries an approval other than the group's.

@@ -179,6 +179,7 @@ impl Request {
             category: tool.category.as_deref(),
             method: &self.method,
             arguments: self.arguments.as_ref(),
+            recorded: None,
         }
     }
 }

@@ -83,6 +83,19 @@ impl Redaction {
         self.redact(text).into_owned()
     }
 
+    /// Replaces secrets in the words of a command, those that a word alone does not tell too: `bearer TOKEN`.
+    pub fn words(&self, words: &mut [String]) {
+        if !words.iter().any(|word| word.contains('\t')) {
+            let joined = self.text(&words.join("\t"));
+            let shown: Vec<&str> = joined.split('\t').collect();
+            if shown.len() == words.len() {
+                words.iter_mut().zip(shown).for_each(|(word, shown)| shown.clone_into(word));
+                return;
+            }
+        }
+        words.iter_mut().for_each(|word| *word = self.text(word));
+    }
+
     /// A JSON value with secrets replaced, and the JSON pointers of what was; `named` are pointers the catalogue calls
     /// secret (`*` for every element).
     pub fn json(&self, value: &Value, named: &[Vec<Box<str>>]) -> (Value, Vec<String>) {

@@ -17,6 +17,7 @@ mod peers_files;
 mod peers_git;
 mod quickstart;
 mod readme;
+mod replay;
 mod schema;
 mod shell;
 mod shutdown;

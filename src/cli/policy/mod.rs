@@ -1,7 +1,9 @@
-//! `portcullis policy`: checking and testing a policy, and explaining what it says of a call, without a running gateway.
+//! `portcullis policy`: checking and testing a policy, explaining what it says of a call, and replaying recorded calls,
+//! without a running gateway.
 
 mod check;
 mod explain;
+mod replay;
 mod test;
 
 use clap::Subcommand;
@@ -12,9 +14,10 @@ use crate::policy::schema;
 
 pub use check::Check;
 pub use explain::Explain;
+pub use replay::Replay;
 pub use test::Test;
 
-/// Check, test and explain policies.
+/// Check, test, explain and replay policies.
 #[derive(Subcommand, Debug)]
 pub enum Policy {
     /// Say everything that is wrong with the configuration and its policy files
@@ -25,6 +28,8 @@ pub enum Policy {
     Schema,
     /// Say what the policy says of a call, and why
     Explain(Box<Explain>),
+    /// Judge the calls of the audit log with another policy, and say what changes
+    Replay(Replay),
 }
 
 impl Policy {
@@ -35,6 +40,7 @@ impl Policy {
             Self::Test(test) => test.run(),
             Self::Schema => print(&format!("{:#}", schema())).map(|()| Exit::Done),
             Self::Explain(explain) => explain.run(),
+            Self::Replay(replay) => replay.run(),
         };
         done.unwrap_or_else(|failure| failure.report())
     }

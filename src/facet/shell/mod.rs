@@ -18,7 +18,10 @@ mod words;
 mod worker;
 mod wrappers;
 
+use serde::{Deserialize, Serialize};
+
 use self::words::Word;
+use super::recorded::Word as Recorded;
 use super::{Floor, FloorWhy};
 use crate::record::Access;
 
@@ -58,7 +61,8 @@ pub(super) struct Command {
 }
 
 /// A word of a command.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(from = "Recorded", into = "Recorded")]
 pub struct Argument {
     /// What the program is given; as it was written, where only a running shell could tell.
     pub text: String,

@@ -9,6 +9,8 @@ mod read;
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Floor, FloorWhy, worker};
 use crate::catalog::Dialect;
 
@@ -20,7 +22,8 @@ const MAX_NESTING: usize = 32;
 const MAX_TOKENS: usize = 4_000;
 
 /// A kind of statement.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StatementKind {
     /// Reads, and calls pure functions only.
     Select,
@@ -74,7 +77,7 @@ impl StatementKind {
 }
 
 /// What an SQL text does.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SqlFacet {
     /// Kinds of its statements and of those within them; empty where it is not read.
     pub kinds: BTreeSet<StatementKind>,

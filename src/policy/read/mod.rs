@@ -10,6 +10,8 @@ mod trial;
 
 pub(super) use terms::ApprovalTerm;
 
+use std::sync::OnceLock;
+
 use super::approval::Approval;
 use super::examples::Examples;
 use super::model::Rule;
@@ -177,6 +179,7 @@ fn rule(node: &Node, guardrail: bool, report: &mut Report) -> Option<RuleDraft> 
         fields: matching,
         except,
         approval: None,
+        numbered: OnceLock::new(),
     };
     Some(RuleDraft { at, name, rule, approval, examples })
 }

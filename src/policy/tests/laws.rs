@@ -13,7 +13,7 @@ use crate::record::{FacetRecord, Verdict};
 
 /// A policy as the lines of its lists.
 #[derive(Clone, Debug)]
-struct Drawn {
+pub(super) struct Drawn {
     guardrails: Vec<String>,
     base: Vec<String>,
     group: Vec<String>,
@@ -22,16 +22,16 @@ struct Drawn {
 
 /// A call as facets and strays.
 #[derive(Clone, Debug)]
-struct Call {
-    tool: &'static str,
-    arguments: &'static str,
-    facets: Vec<Facet>,
-    strays: Vec<Stray>,
+pub(super) struct Call {
+    pub tool: &'static str,
+    pub arguments: &'static str,
+    pub facets: Vec<Facet>,
+    pub strays: Vec<Stray>,
 }
 
 impl Drawn {
     /// In one file, or each list in a file of its own.
-    fn load(&self, apart: bool) -> Policy {
+    pub fn load(&self, apart: bool) -> Policy {
         let list = |rules: &[String]| {
             let named: String = rules
                 .iter()
@@ -128,7 +128,7 @@ fn rules_of(verdicts: &'static [&'static str]) -> impl Strategy<Value = Vec<Stri
     proptest::collection::btree_set(rule(verdicts), 0..4).prop_map(|rules| rules.into_iter().collect::<Vec<_>>())
 }
 
-fn drawn() -> impl Strategy<Value = Drawn> {
+pub(super) fn drawn() -> impl Strategy<Value = Drawn> {
     let otherwise = select(vec![
         ("ask", "ask"),
         ("allow", "allow"),
@@ -161,7 +161,7 @@ fn facet() -> impl Strategy<Value = Facet> {
         .prop_map(|(facet, floor)| floor.map_or(facet.clone(), |why| floored(facet, why)))
 }
 
-fn any_call() -> impl Strategy<Value = Call> {
+pub(super) fn any_call() -> impl Strategy<Value = Call> {
     let stray = place().prop_map(|at_| Stray { pointer: "/q".into(), sent: at_.into(), locations: vec![at(at_)] });
     (
         select(vec!["t", "u", "T"]),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod broken;
+mod evidence;
 mod examples;
 mod holds;
 mod judging;
@@ -90,6 +91,7 @@ fn linked(access: Option<Access>, lexical: &str, physical: &[&str]) -> Facet {
         canonical: None,
         recursive: false,
         command: None,
+        below: None,
     });
     Facet { kind, floors: Vec::new() }
 }
@@ -124,6 +126,7 @@ fn call(tool: &str) -> Subject<'_> {
         category: Some("filesystem"),
         method: "tools/call",
         arguments: None,
+        recorded: None,
     }
 }
 

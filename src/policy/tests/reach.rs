@@ -5,13 +5,13 @@ use crate::config::ApprovalsConfig;
 use crate::record::{Severity, Verdict};
 use Verdict::{Allow, Ask, Deny};
 
-struct Tree {
+pub(super) struct Tree {
     folder: tempfile::TempDir,
-    space: Space,
+    pub space: Space,
 }
 
 impl Tree {
-    fn new(files: &[&str]) -> Self {
+    pub fn new(files: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for file in files {
             let file = folder.path().join(file);
@@ -22,11 +22,11 @@ impl Tree {
         Self { space: Space::new(&config), folder }
     }
 
-    fn link(&self, at: &str, to: &str) {
+    pub fn link(&self, at: &str, to: &str) {
         std::os::unix::fs::symlink(to, self.folder.path().join(at)).unwrap();
     }
 
-    fn facet(&self, access: Access, path: &str, recursive: bool) -> Facet {
+    pub fn facet(&self, access: Access, path: &str, recursive: bool) -> Facet {
         let lexical = self.folder.path().join(path);
         let kind = FacetKind::Path(PathFacet {
             access: Some(access),
@@ -37,6 +37,7 @@ impl Tree {
             canonical: None,
             recursive,
             command: None,
+            below: None,
         });
         Facet { kind, floors: Vec::new() }
     }
@@ -51,7 +52,7 @@ impl Tree {
     }
 }
 
-fn all(more: &[&str]) -> Policy {
+pub(super) fn all(more: &[&str]) -> Policy {
     rules(&[&["{name: all, verdict: allow, tool: \"@any\"}"], more].concat())
 }
 

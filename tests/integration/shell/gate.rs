@@ -46,6 +46,7 @@ impl Gate {
             arguments: None,
             claimed: Claimed::default(),
             at: None,
+            recorded: None,
         };
         Some(judge(&self.policy, &subject, &touched, &self.space))
     }
