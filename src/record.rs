@@ -447,6 +447,9 @@ pub enum Decision {
 pub struct Vote {
     /// The approver's name.
     pub by: String,
+    /// The teams they belonged to then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teams: Vec<String>,
     /// What they said.
     pub decision: Decision,
     /// `inbox`, `api` or `cli`.
@@ -475,16 +478,42 @@ pub enum Severity {
 }
 
 /// One requirement that an approval must meet.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct RequirementRecord {
     /// The named approval, if the rule names one.
     pub approval: Option<String>,
-    /// Names or teams that may decide; empty: any approver of the group.
+    /// Names or teams that may approve; empty: any approver of the group.
     pub approvers: Vec<String>,
-    /// How many must approve.
+    /// How many people must approve.
     pub quorum: u32,
     /// How many have.
     pub votes: u32,
+    /// Who else is asked if they let it wait; none: nobody, or they are among the approvers by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalate: Option<Escalation>,
+}
+
+/// More people for a requirement that nobody has met in time.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Escalation {
+    /// After how long, ms.
+    pub after_ms: u64,
+    /// Names or teams that may then approve, too.
+    pub to: Vec<String>,
+    /// When that is, once it is asked for.
+    pub due: Option<Timestamp>,
+}
+
+impl RequirementRecord {
+    /// Anybody of the group.
+    pub fn anybody() -> Self {
+        Self { approval: None, approvers: Vec::new(), quorum: 1, votes: 0, escalate: None }
+    }
+
+    /// Whether somebody's approval counts for it.
+    pub fn counts(&self, name: &str, teams: &[String]) -> bool {
+        self.approvers.is_empty() || self.approvers.iter().any(|one| one == name || teams.contains(one))
+    }
 }
 
 /// Whether the client of a held call is there.

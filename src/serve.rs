@@ -88,11 +88,17 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
     let state_dir = config.state_dir.clone();
     make_private(&state_dir).map_err(|error| failed(format!("state folder {}: {error}", state_dir.display())))?;
 
+    let first = admin::ensure_first_approver(&config)
+        .map_err(|error| failed(format!("the first approver's token could not be kept: {error}")))?;
+    let mut directory = Directory::new(&config);
+    if let Some(first) = &first {
+        directory = directory.with_approver(first.approver.clone());
+    }
     let own_files = policy::own_files(&config);
     let loaded = {
-        let (config, own_files, now) = (config.clone(), own_files.clone(), clock.now());
+        let (config, directory, own_files, now) = (config.clone(), directory.clone(), own_files.clone(), clock.now());
         let load = move || {
-            let mut loaded = policy::load(&config.policy, &own_files)?;
+            let mut loaded = policy::load(&config.policy, &own_files)?.staffed(&directory)?;
             loaded.lint(Some(&config), now);
             Ok(loaded)
         };
@@ -109,12 +115,6 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
     let store = Store::open(&state_dir, clock.clone()).map_err(|error| failed(format!("store: {error}")))?;
     let audit = Audit::open(&state_dir, store.process(), &config.audit, clock.clone())
         .map_err(|error| failed(error.to_string()))?;
-    let first = admin::ensure_first_approver(&config)
-        .map_err(|error| failed(format!("the first approver's token could not be kept: {error}")))?;
-    let mut directory = Directory::new(&config);
-    if let Some(first) = &first {
-        directory = directory.with_approver(first.approver.clone());
-    }
     let upstreams = config.upstreams.values().map(upstream::build).collect();
     let (mcp_address, admin_address) = (config.mcp.address, config.admin.address);
     let parts = Parts {

@@ -36,14 +36,20 @@ pub fn ensure_first_approver(config: &Config) -> io::Result<Option<First>> {
     let file = config.state_dir.join(TOKEN_FILE);
     let created = create(&config.state_dir, &file)?;
     let token = read_token(&file)?;
-    let approver = ApproverConfig {
+    let hash = TokenHash::of(token.expose());
+    let approver = ApproverConfig { tokens: vec![TokenConfig { hash, expires: None }], ..stand_in() };
+    Ok(Some(First { approver, token, file, created }))
+}
+
+/// Who decides where no approvers are configured, without the token that the first start makes.
+pub fn stand_in() -> ApproverConfig {
+    ApproverConfig {
         name: user_name(),
         roles: vec![Role::Viewer, Role::Approver, Role::Operator, Role::Auditor],
         groups: vec!["*".into()],
         teams: Vec::new(),
-        tokens: vec![TokenConfig { hash: TokenHash::of(token.expose()), expires: None }],
-    };
-    Ok(Some(First { approver, token, file, created }))
+        tokens: Vec::new(),
+    }
 }
 
 /// Reads the token file, which only its owner may read.

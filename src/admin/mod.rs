@@ -13,7 +13,7 @@ mod problem;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use first::{First, TOKEN_FILE, ensure_first_approver};
+pub use first::{First, TOKEN_FILE, ensure_first_approver, stand_in};
 pub use login::login_link;
 
 use std::net::SocketAddr;

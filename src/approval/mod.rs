@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::config::AllowSelf;
-use crate::record::{ApprovalRecord, CallRecord, Outcome, Rejection, Severity, Vote};
+use crate::record::{ApprovalRecord, CallRecord, Outcome, Rejection, RequirementRecord, Severity, Vote};
 
 /// What is stored of a held call.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -79,6 +79,8 @@ pub struct Script {
 pub struct Terms {
     /// Everything that asked: rules, `otherwise:GROUP`, and each floor with its sentence and its place.
     pub asked: Vec<String>,
+    /// Who must approve.
+    pub people: Vec<RequirementRecord>,
     /// How urgent.
     pub severity: Severity,
     /// Whether a rejection needs a note.
@@ -166,7 +168,7 @@ pub enum Event {
         /// Who and why.
         detail: Option<String>,
     },
-    /// Time passed: expiry, or the end of the grace.
+    /// Time passed: an escalation, expiry, or the end of the grace.
     Tick,
     /// The end (reply, kept reply, rejection) was given to a client; once, so that whoever applies it first gives it.
     /// Without it, an identical call is told the end again once its client counts as gone.

@@ -71,6 +71,7 @@ pub(crate) fn held(id: &str) -> Held {
 pub(crate) fn vote(by: &str, decision: Decision) -> Event {
     let vote = Vote {
         by: by.into(),
+        teams: Vec::new(),
         decision,
         channel: "api".into(),
         note: Some("because".into()),
@@ -226,6 +227,7 @@ fn a_quorum_counts_each_approver_once_and_only_those_named() {
         approvers: vec!["eve".into()],
         quorum: 1,
         votes: 0,
+        escalate: None,
     });
     let counts = |held: &Held| held.approval.requirements.iter().map(|needed| needed.votes).collect::<Vec<_>>();
     held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
@@ -235,6 +237,61 @@ fn a_quorum_counts_each_approver_once_and_only_those_named() {
     assert_eq!((counts(&held), held.approval.state), (vec![2, 0], ApprovalState::Waiting));
     held.apply(vote("eve", Decision::Approve), at(4)).unwrap();
     assert_eq!((counts(&held), held.approval.state), (vec![3, 1], ApprovalState::Approved));
+}
+
+fn needing(approvers: &[&str], quorum: u32) -> RequirementRecord {
+    let approvers = approvers.iter().map(|one| (*one).to_owned()).collect();
+    RequirementRecord { approvers, quorum, ..RequirementRecord::anybody() }
+}
+
+#[test]
+fn only_those_asked_may_approve_by_name_or_team_and_anybody_may_reject() {
+    let mut held = held("1");
+    held.approval.requirements = vec![needing(&["finance", "eve"], 2)];
+    let why = "this call can be approved by eve, finance only; you may reject it";
+    refused(&mut held, vote("ben", Decision::Approve), 1, Refused::NotYours(why.into()));
+    let mut rejected = held.clone();
+    rejected.apply(vote("ben", Decision::Reject), at(1)).unwrap();
+    assert_eq!(states(&rejected), (CallState::Rejected, ApprovalState::Rejected));
+
+    held.apply(vote("eve", Decision::Approve), at(2)).unwrap();
+    held.apply(vote_with(|vote, _| vote.teams = vec!["ops".into(), "finance".into()]), at(3)).unwrap();
+    assert_eq!(held.approval.state, ApprovalState::Approved);
+    held.apply(claim(), at(4)).unwrap();
+}
+
+#[test]
+fn others_may_approve_once_it_is_escalated_and_it_still_expires() {
+    let mut held = held("1");
+    let to = vec!["boss".into()];
+    let escalate = Some(crate::record::Escalation { after_ms: 100, to, due: Some(at(100)) });
+    held.approval.requirements = vec![RequirementRecord { escalate, ..needing(&["finance"], 1) }];
+    assert_eq!(held.next_tick(), Some(at(100)));
+    let boss = || vote("boss", Decision::Approve);
+    let why = "this call can be approved by finance only; you may reject it";
+    refused(&mut held, boss(), 99, Refused::NotYours(why.into()));
+    held.apply(Event::Tick, at(99)).unwrap();
+    assert_eq!(held.approval.escalated_at, None, "not yet");
+
+    held.apply(Event::Tick, at(100)).unwrap();
+    assert_eq!((held.approval.escalated_at, held.next_tick()), (Some(at(100)), Some(at(EXPIRES))));
+    assert_eq!(held.approval.requirements, [needing(&["boss", "finance"], 1)]);
+    let mut expired = held.clone();
+    expired.apply(Event::Tick, at(EXPIRES)).unwrap();
+    assert_eq!(expired.call().reason.as_deref(), Some("expired"));
+    held.apply(boss(), at(101)).unwrap();
+    assert_eq!((held.approval.state, held.next_tick()), (ApprovalState::Approved, None));
+}
+
+#[test]
+fn votes_do_not_meet_what_asks_for_other_people() {
+    let mut held = held("1");
+    held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    let terms = Terms { people: vec![needing(&["finance"], 1)], ..held.terms.clone() };
+    let approval = ApprovalRecord { requirements: terms.people.clone(), ..held.approval.clone() };
+    held.apply(Event::Rejudged { approval: Box::new(approval), terms }, at(2)).unwrap();
+    assert_eq!((held.approval.state, held.approval.votes.len()), (ApprovalState::Waiting, 0));
+    refused(&mut held, claim(), 3, Refused::NotNow);
 }
 
 #[test]

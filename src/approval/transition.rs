@@ -6,8 +6,8 @@ use super::{Event, Held, Kept, Refused, Terms};
 use crate::clock::Timestamp;
 use crate::config::AllowSelf;
 use crate::record::{
-    ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Outcome, Rejection, RequirementRecord, Vote,
-    WillRun,
+    ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Escalation, Outcome, Rejection, RequirementRecord,
+    Vote, WillRun,
 };
 
 /// The flag on an approval whose approver owns the agent.
@@ -30,7 +30,7 @@ impl Held {
     pub fn apply(&mut self, event: Event, now: Timestamp) -> Result<(), Refused> {
         // A clock that was set back must not make a call end before it began.
         let now = now.max(self.latest());
-        let overdue = self.stage() != Stage::Ended && self.next_tick().is_some_and(|due| due <= now);
+        let overdue = self.stage() != Stage::Ended && self.ends_at().is_some_and(|due| due <= now);
         if overdue && event != Event::Tick {
             return Err(Refused::Ended);
         }
@@ -61,6 +61,18 @@ impl Held {
 
     /// When [`Event::Tick`] next changes something.
     pub fn next_tick(&self) -> Option<Timestamp> {
+        self.ends_at().into_iter().chain(self.escalates_at()).min()
+    }
+
+    /// When more people are asked.
+    fn escalates_at(&self) -> Option<Timestamp> {
+        let due = |needed: &RequirementRecord| needed.escalate.as_ref()?.due;
+        let waits = self.stage() == Stage::Waiting;
+        self.approval.requirements.iter().filter(|_| waits).filter_map(due).min()
+    }
+
+    /// When time alone ends it, or what it left behind.
+    fn ends_at(&self) -> Option<Timestamp> {
         match self.stage() {
             Stage::Waiting => Some(self.approval.expires_at),
             Stage::Approved if self.is_attached() || self.terms.run_always => None,
@@ -167,6 +179,7 @@ impl Held {
                 if vote.digest.is_none() || vote.digest != self.approval.call.digest {
                     return Err(Refused::Digest);
                 }
+                self.may_approve(&vote)?;
                 // Only an approval can be a self-service; whoever owns the agent may always stop it.
                 let own = self.approval.call.owner.as_ref() == Some(&vote.by);
                 if own {
@@ -191,6 +204,18 @@ impl Held {
             }
         }
         Ok(())
+    }
+
+    /// Whether an approval counts for anything. (Anybody of the group may reject: that only tightens.)
+    fn may_approve(&self, vote: &Vote) -> Result<(), Refused> {
+        let needed = &self.approval.requirements;
+        if needed.iter().any(|needed| needed.counts(&vote.by, &vote.teams)) {
+            return Ok(());
+        }
+        let mut may: Vec<&str> = needed.iter().flat_map(|needed| &needed.approvers).map(String::as_str).collect();
+        may.sort_unstable();
+        may.dedup();
+        Err(Refused::NotYours(format!("this call can be approved by {} only; you may reject it", may.join(", "))))
     }
 
     /// The same approver says the same again, and it stands.
@@ -235,14 +260,13 @@ impl Held {
         }
     }
 
-    /// How many have approved what is shown now and count for a requirement. A team's name is not resolved here: a
-    /// requirement that names approvers counts only those it names.
+    /// How many have approved what is shown now and count for a requirement.
     fn approvals(&self, needed: &RequirementRecord) -> u32 {
         let ApprovalRecord { votes, call, .. } = &self.approval;
         let approvals = votes
             .iter()
             .filter(|vote| vote.decision == Decision::Approve && vote.digest == call.digest)
-            .filter(|vote| needed.approvers.is_empty() || needed.approvers.contains(&vote.by));
+            .filter(|vote| needed.counts(&vote.by, &vote.teams));
         u32::try_from(approvals.count()).unwrap_or(u32::MAX)
     }
 
@@ -398,6 +422,9 @@ impl Held {
         if self.next_tick().is_none_or(|due| due > now) {
             return;
         }
+        if self.ends_at().is_none_or(|due| due > now) {
+            return self.escalate(now);
+        }
         match self.stage() {
             Stage::Waiting => self.reject(Rejection::Expired, Some("nobody decided in time".into()), now),
             Stage::Approved => {
@@ -406,6 +433,22 @@ impl Held {
             }
             Stage::Running => {}
             Stage::Ended => self.kept = None,
+        }
+    }
+
+    /// Lets more people approve what the others let wait.
+    fn escalate(&mut self, now: Timestamp) {
+        for needed in &mut self.approval.requirements {
+            let due = |more: &mut Escalation| more.due.is_some_and(|due| due <= now);
+            if let Some(more) = needed.escalate.take_if(due) {
+                // A requirement that anybody meets stays one.
+                if !needed.approvers.is_empty() {
+                    needed.approvers.extend(more.to);
+                    needed.approvers.sort_unstable();
+                    needed.approvers.dedup();
+                }
+                self.approval.escalated_at = Some(now);
+            }
         }
     }
 

@@ -18,6 +18,7 @@ pub fn terms(judgement: &Judgement, configured: &ApprovalsConfig) -> Option<Term
     let terms = needed.terms(configured);
     Some(Terms {
         asked: asked(judgement),
+        people: needed.people.clone(),
         severity: needed.severity,
         reason_required: needed.reason_required,
         allow_self: terms.allow_self,
@@ -34,6 +35,11 @@ pub fn show(approval: &mut ApprovalRecord, terms: &Terms, scripts: &[Script], no
     approval.severity = terms.severity;
     approval.reason_required = terms.reason_required;
     approval.expires_at = now.after(Duration::from_millis(terms.expires_ms));
+    approval.escalated_at = None;
+    approval.requirements.clone_from(&terms.people);
+    for more in approval.requirements.iter_mut().filter_map(|needed| needed.escalate.as_mut()) {
+        more.due = Some(now.after(Duration::from_millis(more.after_ms)));
+    }
     let floors = approval.call.facets.iter().flat_map(|facet| &facet.floors);
     approval.flags = floors.map(|floor| floor.why.clone()).collect();
     let unbound = scripts.iter().any(|script| script.content.is_none());

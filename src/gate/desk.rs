@@ -41,21 +41,29 @@ impl Gate {
     /// What is wrong, ready to print.
     pub async fn reload(&self) -> Result<InForce, Vec<Diagnostic>> {
         let (old, own_files, now) = (self.config(), self.own_files.clone(), self.clock.now());
+        let known = self.directory();
         let loading = tokio::task::spawn_blocking(move || {
             let config = match &old.file {
                 Some(file) => config::load(file)?,
                 None => config::Config::clone(&old),
             };
-            let mut loaded = policy::load(&config.policy, &own_files)?;
+            let mut directory = Directory::new(&config);
+            if config.approvers.is_empty() {
+                // The one that the first start made.
+                for approver in known.approvers() {
+                    directory = directory.with_approver(approver.config.clone());
+                }
+            }
+            let mut loaded = policy::load(&config.policy, &own_files)?.staffed(&directory)?;
             loaded.lint(Some(&config), now);
-            Ok::<_, Vec<Diagnostic>>((config, loaded))
+            Ok::<_, Vec<Diagnostic>>((config, directory, loaded))
         });
         let result = match loading.await {
             Ok(result) => result,
             Err(_) => Err(vec![Diagnostic::whole("portcullis.yaml", "the reload was interrupted; try again")]),
         };
         match result {
-            Ok((config, loaded)) => {
+            Ok((config, directory, loaded)) => {
                 if fixed(&config) != fixed(&self.config()) {
                     tracing::warn!(
                         "`listen`, `upstreams`, `state_dir` or `audit` changed: restart the gateway for that"
@@ -63,13 +71,6 @@ impl Gate {
                 }
                 for warning in &loaded.warnings {
                     tracing::warn!("{warning}");
-                }
-                let mut directory = Directory::new(&config);
-                if config.approvers.is_empty() {
-                    // The one that the first start made.
-                    for approver in self.directory().approvers() {
-                        directory = directory.with_approver(approver.config.clone());
-                    }
                 }
                 self.setup.store(Arc::new(Setup {
                     redaction: config.redaction(),
@@ -176,15 +177,13 @@ impl Gate {
     ///
     /// # Errors
     /// As the state machine says.
-    pub async fn vote(&self, approval: &str, vote: Vote) -> Result<Held, StoreError> {
+    pub async fn vote(&self, approval: &str, mut vote: Vote) -> Result<Held, StoreError> {
         let before = self.store.get(approval).await?;
-        let sole = self
-            .directory()
-            .approvers()
-            .iter()
-            .filter(|a| a.has(Role::Approver) && a.covers(&before.call().group))
-            .count()
-            <= 1;
+        let directory = self.directory();
+        let voter = directory.approvers().iter().find(|approver| approver.config.name == vote.by);
+        vote.teams = voter.map(|voter| voter.config.teams.clone()).unwrap_or_default();
+        let group = &before.call().group;
+        let sole = directory.approvers().iter().filter(|a| a.has(Role::Approver) && a.covers(group)).count() <= 1;
         let event = Event::Vote { vote: vote.clone(), sole_approver: sole };
         let held = match self.apply(&before.call().id, event).await {
             Ok(held) => held,
@@ -195,7 +194,7 @@ impl Gate {
         self.note(
             "approval.vote",
             &json!({"approval": held.approval.id, "call": held.call().id, "by": vote.by,
-                "decision": vote.decision, "channel": vote.channel, "note": vote.note, "digest": vote.digest,
+                "teams": vote.teams, "decision": vote.decision, "channel": vote.channel, "note": vote.note, "digest": vote.digest,
                 "label": held.call().label}),
         );
         if held.approval.state != ApprovalState::Waiting {
@@ -267,6 +266,17 @@ impl Gate {
     pub(super) fn held_ended(&self, held: &Held) {
         self.count(held.call());
         self.note("call.end", &self.audited(held.call(), None));
+    }
+
+    /// A held call was let wait, and more people may approve it now.
+    pub(super) fn escalated(&self, held: &Held) {
+        let approvers: Vec<&String> = held.approval.requirements.iter().flat_map(|needed| &needed.approvers).collect();
+        tracing::info!(call = held.call().id, ?approvers, "a call was let wait: more people are asked");
+        self.note(
+            "approval.escalated",
+            &json!({"approval": held.approval.id, "call": held.call().id, "approvers": approvers,
+                "label": held.call().label}),
+        );
     }
 
     /// A call is about to be forwarded: written before anything is sent.

@@ -17,9 +17,7 @@ use super::unattended::era_word;
 use super::{asked, shown};
 use crate::approval::{Event, Held, Intent};
 use crate::message::Message;
-use crate::record::{
-    ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, RequirementRecord, WillRun,
-};
+use crate::record::{ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, WillRun};
 use crate::store::{Holding, StoreError};
 
 /// How often a waiting client hears that it still waits.
@@ -220,7 +218,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
         id: approval_id,
         call: record,
         state: ApprovalState::Waiting,
-        requirements: vec![RequirementRecord { approval: None, approvers: Vec::new(), quorum: 1, votes: 0 }],
+        requirements: Vec::new(),
         votes: Vec::new(),
         severity: terms.severity,
         reason_required: terms.reason_required,

@@ -58,7 +58,10 @@ pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
         let counter = Arc::clone(gate);
         tokio::spawn(async move {
             while let Some(held) = settled.recv().await {
-                counter.held_ended(&held);
+                match held.call().outcome {
+                    Some(_) => counter.held_ended(&held),
+                    None => counter.escalated(&held),
+                }
             }
         });
     }

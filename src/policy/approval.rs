@@ -3,11 +3,18 @@
 use std::time::Duration;
 
 use crate::config::{AllowSelf, ApprovalsConfig};
-use crate::record::Severity;
+use crate::record::{Escalation, RequirementRecord, Severity};
 
 /// What a rule, a group or a file asks of an approval. What is left out is as configured, or the default.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Approval {
+    /// Its name among `approvals`.
+    pub name: Option<String>,
+    /// Names or teams that may approve, sorted; empty: any approver of the group.
+    pub approvers: Vec<String>,
+    /// How many people must; one if it is left out.
+    pub quorum: Option<u32>,
+    pub escalate: Option<Escalation>,
     pub expires: Option<Duration>,
     pub hold_for: Option<Duration>,
     /// `run: always`.
@@ -16,6 +23,19 @@ pub(super) struct Approval {
     pub reason_required: bool,
     pub severity: Severity,
     pub grants: Grants,
+}
+
+impl Approval {
+    /// Who must approve.
+    pub(super) fn people(&self) -> RequirementRecord {
+        RequirementRecord {
+            approval: self.name.clone(),
+            approvers: self.approvers.clone(),
+            quorum: self.quorum.unwrap_or(1),
+            votes: 0,
+            escalate: self.escalate.clone(),
+        }
+    }
 }
 
 /// The widest "approve and remember" that may be offered, narrowest first.
@@ -37,6 +57,8 @@ pub enum Grants {
 pub struct Requirement {
     /// The rules (or `otherwise:GROUP`, `floor:WHY`) that asked.
     pub asked_by: Vec<String>,
+    /// Who must approve: each of these must be met. One vote counts in every one it qualifies for.
+    pub people: Vec<RequirementRecord>,
     /// Run at once on approval although nobody is attached.
     pub run_always: bool,
     /// Whether a rejection needs a note.
@@ -73,6 +95,7 @@ impl Requirement {
             .map(|ask| ask.unwrap_or(&plain))
             .map(|ask| Self {
                 asked_by: Vec::new(),
+                people: vec![ask.people()],
                 run_always: ask.run_always,
                 reason_required: ask.reason_required,
                 severity: ask.severity,
@@ -89,6 +112,7 @@ impl Requirement {
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             asked_by: [self.asked_by, other.asked_by].concat(),
+            people: all(self.people, other.people),
             run_always: self.run_always && other.run_always,
             reason_required: self.reason_required || other.reason_required,
             severity: self.severity.max(other.severity),
@@ -107,6 +131,17 @@ impl Requirement {
             allow_self: self.allow_self.under(configured.allow_self),
         }
     }
+}
+
+/// The requirements of both, each once. That anybody of the group approves follows from any other.
+fn all(one: Vec<RequirementRecord>, other: Vec<RequirementRecord>) -> Vec<RequirementRecord> {
+    let mut all = [one, other].concat();
+    all.sort();
+    all.dedup();
+    if all.len() > 1 {
+        all.retain(|needed| *needed != RequirementRecord::anybody());
+    }
+    all
 }
 
 /// The smallest of what asks say, and whether one of them leaves it to the configuration.
@@ -142,6 +177,24 @@ impl<T: Ord + Copy> Bound<T> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
+
+    #[test]
+    fn each_askers_people_are_required_and_anybody_only_where_nobody_else_is() {
+        let of = |approvers: &[&str], quorum| Approval {
+            approvers: approvers.iter().map(|name| (*name).to_owned()).collect(),
+            quorum: Some(quorum),
+            ..Approval::default()
+        };
+        let (finance, two) = (of(&["finance"], 1), of(&[], 2));
+        let people = |asks: &[Option<&Approval>]| {
+            let merged = Requirement::merge(vec![], asks.iter().copied(), Grants::Tool);
+            merged.people.into_iter().map(|needed| (needed.approvers, needed.quorum)).collect::<Vec<_>>()
+        };
+        assert_eq!(people(&[None]), [(vec![], 1)]);
+        assert_eq!(people(&[None, None]), [(vec![], 1)]);
+        let both = [(vec![], 2), (vec!["finance".to_owned()], 1)];
+        assert_eq!(people(&[Some(&finance), None, Some(&two), Some(&finance)]), both);
+    }
 
     #[test]
     fn several_asks_merge_to_the_strict_side() {

@@ -55,6 +55,11 @@ impl RuleSet {
         set
     }
 
+    /// Every rule.
+    pub fn all(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().map(AsRef::as_ref)
+    }
+
     /// The rules that could match a call.
     pub fn concerning<'a>(&'a self, names: &Names) -> Concerning<'a> {
         if names.unknown_tool || names.upstream.is_none() {

@@ -27,7 +27,10 @@ pub(super) fn link(mut files: Vec<Read>, builtin: Vec<Rule>) -> (Vec<Report>, Po
     let approvals: BTreeMap<String, Approval> = files
         .iter()
         .flat_map(|(_, draft)| &draft.approvals)
-        .map(|(named, approval)| (named.name.clone(), approval.clone()))
+        .map(|(named, approval)| {
+            let name = Some(named.name.clone());
+            (named.name.clone(), Approval { name, ..approval.clone() })
+        })
         .collect();
     let mut linker = Linker { approvals, rules: builtin.into_iter().map(Arc::new).collect(), groups: BTreeMap::new() };
     let mut approval: Option<(Option<Approval>, String)> = None;

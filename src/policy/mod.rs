@@ -30,6 +30,7 @@ mod read;
 mod recorded;
 mod request;
 mod schema;
+mod staff;
 mod statements;
 pub mod suite;
 #[cfg(test)]

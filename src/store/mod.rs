@@ -255,8 +255,8 @@ impl Store {
         self.database.watch(call_or_approval)
     }
 
-    /// Calls that ended by this store's own doing: time passed, or the process that ran them died. Whoever takes the
-    /// receiver (once) writes their ends down; each is told to one process only.
+    /// Calls that ended by this store's own doing: time passed, or the process that ran them died; and those that were
+    /// escalated. Whoever takes the receiver (once) writes that down; each is told to one process only.
     pub fn settled(&self) -> Option<mpsc::UnboundedReceiver<Held>> {
         self.database.settled()
     }

@@ -15,6 +15,7 @@ mod limits;
 mod peers_everything;
 mod peers_files;
 mod peers_git;
+mod people;
 mod quickstart;
 mod readme;
 mod replay;

@@ -85,6 +85,7 @@ async fn approve_if_held(gateway: &Gateway) -> Result<(), String> {
         if let Some(held) = held.first() {
             let vote = Vote {
                 by: "runner".to_owned(),
+                teams: Vec::new(),
                 decision: Decision::Approve,
                 channel: "api".to_owned(),
                 note: None,

@@ -116,6 +116,7 @@ async fn decide(
     }
     let vote = Vote {
         by: who.name().to_owned(),
+        teams: Vec::new(),
         decision,
         channel: who.channel.to_owned(),
         note,

@@ -2,7 +2,7 @@
 
 import { post, get } from "./api.js";
 import { argumentTree, code, el, facetList, setText, visible, why } from "./show.js";
-import { duration } from "./time.js";
+import { clockTime, duration } from "./time.js";
 import { definition } from "./tools.js";
 
 const OPEN_AT_FIRST = 3;
@@ -115,7 +115,8 @@ export class Card {
       .filter((need) => need.quorum > 1 || need.approvers.length > 0)
       .map((need) => {
         const who = need.approvers.length > 0 ? ` by ${need.approvers.join(", ")}` : "";
-        return el("li", "", visible(`${need.votes} of ${need.quorum} approvals${who}`));
+        const later = need.escalate?.due ? `; from ${need.escalate.to.join(", ")} too at ${clockTime(need.escalate.due)}` : "";
+        return el("li", "", visible(`${need.votes} of ${need.quorum} approvals${who}${later}`));
       });
     this.slot("votes").replaceChildren(...items, ...votes.map(voteLine));
   }

@@ -58,7 +58,12 @@ pub fn approval(approval: &ApprovalRecord, now: Timestamp) -> String {
     for needed in approval.requirements.iter().filter(|needed| needed.quorum > 1 || !needed.approvers.is_empty()) {
         let by =
             if needed.approvers.is_empty() { String::new() } else { format!(" by {}", needed.approvers.join(", ")) };
-        field(&mut out, "needs", &visible(&format!("{} of {} approvals{by}", needed.votes, needed.quorum)));
+        let later = needed.escalate.as_ref().and_then(|more| {
+            let due = left(more.due?, now);
+            Some(format!("; from {} too in {due}", more.to.join(", ")))
+        });
+        let later = later.unwrap_or_default();
+        field(&mut out, "needs", &visible(&format!("{} of {} approvals{by}{later}", needed.votes, needed.quorum)));
     }
     for vote in &approval.votes {
         field(&mut out, "vote", &vote_text(vote));

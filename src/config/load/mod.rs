@@ -199,8 +199,6 @@ fn approvals(node: &Node, report: &mut Report) -> Option<ApprovalsConfig> {
         fields.optional("allow_self").and_then(|node| node.choice(&people::ALLOW_SELF, report)),
     );
     fields.later("grant_ttl", report);
-    fields.later("quorum", report);
-    fields.later("escalate", report);
     fields.finish(report);
     Some(approvals)
 }

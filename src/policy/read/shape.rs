@@ -183,6 +183,13 @@ const EXAMPLE: Shape = Shape::OneOrMore(&Shape::TextOr(|| request::FIELDS.to_vec
 pub(super) static APPROVAL: Table = Table {
     name: "approval",
     parts: &[&[
+        field(
+            "approvers",
+            Shape::OneOrMore(&Shape::Text),
+            "Names or teams that may approve; any approver of the group if left out.",
+        ),
+        field("quorum", Shape::Number, "How many people must approve; 1 if left out."),
+        field("escalate", Shape::Fields(&ESCALATION), "Who else is asked if they let it wait."),
         field("expires", Shape::Span, "When an undecided approval ends."),
         field("hold_for", Shape::Span, "How long the client's stream is held before the hand-off."),
         field(
@@ -198,6 +205,15 @@ pub(super) static APPROVAL: Table = Table {
         field("reason_required", Shape::Truth, "Whether a rejection needs a note."),
         field("severity", Shape::Word(|| names(&terms::SEVERITY)), "How urgent it is."),
         field("grants", Shape::Word(|| names(&terms::GRANTS)), "The widest \"approve and remember\" that is offered."),
+    ]],
+    one_of: &[],
+};
+
+pub(super) static ESCALATION: Table = Table {
+    name: "escalation",
+    parts: &[&[
+        required("after", Shape::Span, "After how long of waiting."),
+        required("to", Shape::OneOrMore(&Shape::Text), "Names or teams that may then approve, too."),
     ]],
     one_of: &[],
 };

@@ -31,7 +31,15 @@ fn each_slip_is_told_with_its_place_and_a_way_out() {
         ("{verdict: deny, category: filesytem}", "base.yaml:5:35", "did you mean `filesystem`?"),
         ("{verdict: deny, access: append}", "base.yaml:5:33", "none of read, write, delete"),
         ("{verdict: deny, command: git -c}", "base.yaml:5:34", "an option among the words"),
-        ("{verdict: ask, tool: x, approval: {quorum: 2}}", "base.yaml:5:44", "`quorum` is not built yet"),
+        ("{verdict: ask, tool: x, approval: {quorum: 0}}", "base.yaml:5:52", "a quorum that is none"),
+        ("{verdict: ask, tool: x, approval: {approvers: [a, b, a]}}", "base.yaml:5:62", "`a` is named twice"),
+        ("{verdict: ask, tool: x, approval: {approvers: 'a b'}}", "base.yaml:5:55", "`a b` is no name"),
+        ("{verdict: ask, tool: x, approval: {escalate: {after: 5m}}}", "base.yaml:5:54", "`to` is missing"),
+        (
+            "{verdict: ask, tool: x, approval: {expires: 5m, escalate: {after: 5m, to: a}}}",
+            "base.yaml:5:43",
+            "`escalate.after` is not before `expires`",
+        ),
         ("{verdict: ask, tool: x, approval: boss}", "base.yaml:5:43", "no approval `boss`"),
         ("{verdict: deny, tool: x, approval: {expires: 8h}}", "base.yaml:5:34", "belongs to an ask"),
         (

@@ -23,7 +23,7 @@ pub(in crate::store) struct Tables<'a> {
     pub(super) conn: &'a Connection,
     pub(super) now: Timestamp,
     pub(super) process: &'a str,
-    /// Calls that ended although nobody asked: by time, or with their process.
+    /// Calls that ended or were escalated although nobody asked: by time, or with their process.
     pub(super) settled: &'a RefCell<Vec<Held>>,
 }
 
@@ -280,10 +280,14 @@ impl Tables<'_> {
     /// others from getting theirs.
     fn settle(&self, id: &str, events: &[Event]) -> Result<(), StoreError> {
         for event in events {
-            let was_open = self.get(id).is_ok_and(|held| held.call().outcome.is_none());
+            let before = self.get(id).ok();
             let error = match self.apply(id, event.clone()) {
                 Ok(held) => {
-                    if was_open && held.call().outcome.is_some() {
+                    let is_news = |before: Held| {
+                        before.call().outcome != held.call().outcome
+                            || before.approval.escalated_at != held.approval.escalated_at
+                    };
+                    if before.is_some_and(is_news) {
                         self.settled.borrow_mut().push(held);
                     }
                     continue;

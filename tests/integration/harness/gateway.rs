@@ -191,7 +191,12 @@ impl Gateway {
 
     /// An admin request with the approver's token; status and JSON body.
     pub async fn api(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
-        let bearer = format!("Bearer {}", self.token);
+        self.api_as(&self.token, method, path, body).await
+    }
+
+    /// The same with another approver's token.
+    pub async fn api_as(&self, token: &str, method: Method, path: &str, body: Value) -> (u16, Value) {
+        let bearer = format!("Bearer {token}");
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let answer = self.http.send(method, &format!("{}/api/v1/{path}", self.admin), &headers, body).await;
