@@ -516,6 +516,25 @@ impl RequirementRecord {
     }
 }
 
+/// An approval as one approver sees it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ApprovalView {
+    /// The approval.
+    #[serde(flatten)]
+    pub approval: ApprovalRecord,
+    /// What the one who asks may do with it.
+    pub you: You,
+}
+
+/// What an approver may do with an approval.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct You {
+    /// Whether their approval would count.
+    pub may_approve: bool,
+    /// Why not.
+    pub why_not: Option<String>,
+}
+
 /// Whether the client of a held call is there.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ClientRecord {

@@ -125,7 +125,7 @@ impl From<StoreError> for Problem {
             Refused::Ended => Self::new(
                 StatusCode::GONE,
                 "urn:portcullis:ended",
-                "this call has ended before you decided; nothing runs because of you",
+                "this call has ended: there is nothing left to decide",
             ),
             Refused::Digest => Self::new(
                 StatusCode::PRECONDITION_FAILED,

@@ -179,11 +179,8 @@ impl Held {
                 if vote.digest.is_none() || vote.digest != self.approval.call.digest {
                     return Err(Refused::Digest);
                 }
-                self.may_approve(&vote)?;
-                // Only an approval can be a self-service; whoever owns the agent may always stop it.
-                let own = self.approval.call.owner.as_ref() == Some(&vote.by);
-                if own {
-                    self.may_approve_own(sole_approver)?;
+                self.may_approve(&vote.by, &vote.teams, sole_approver)?;
+                if self.is_owned_by(&vote.by) {
                     self.flag(SELF_APPROVED);
                 }
                 self.approval.votes.push(vote);
@@ -206,11 +203,15 @@ impl Held {
         Ok(())
     }
 
-    /// Whether an approval counts for anything. (Anybody of the group may reject: that only tightens.)
-    fn may_approve(&self, vote: &Vote) -> Result<(), Refused> {
+    /// Whether somebody's approval would count. (Anybody of the group may reject, also their own agent's call: that only
+    /// tightens.)
+    ///
+    /// # Errors
+    /// [`Refused::NotYours`], with the reason.
+    pub fn may_approve(&self, by: &str, teams: &[String], sole_approver: bool) -> Result<(), Refused> {
         let needed = &self.approval.requirements;
-        if needed.iter().any(|needed| needed.counts(&vote.by, &vote.teams)) {
-            return Ok(());
+        if needed.iter().any(|needed| needed.counts(by, teams)) {
+            return if self.is_owned_by(by) { self.may_approve_own(sole_approver) } else { Ok(()) };
         }
         let mut may: Vec<&str> = needed.iter().flat_map(|needed| &needed.approvers).map(String::as_str).collect();
         may.sort_unstable();
@@ -235,6 +236,10 @@ impl Held {
                     && earlier.decision == vote.decision
                     && (vote.decision == Decision::Reject || earlier.digest == vote.digest)
             })
+    }
+
+    fn is_owned_by(&self, approver: &str) -> bool {
+        self.approval.call.owner.as_deref() == Some(approver)
     }
 
     fn may_approve_own(&self, sole_approver: bool) -> Result<(), Refused> {

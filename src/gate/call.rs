@@ -13,7 +13,7 @@ use super::link::Era;
 use super::reply::{self, Retry};
 use super::route::Forwarded;
 use super::session::{Reply, Session, ToClient};
-use super::{Permit, asked, headers, hold, shown, tasks};
+use super::{Permit, asked, headers, hold, label, shown, tasks};
 use crate::approval::Held;
 use crate::message::Message;
 use crate::message::json::Kind;
@@ -245,8 +245,9 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         Target::Tool { name, .. } => name.clone(),
         Target::Resource { .. } | Target::Method => message.method().to_owned(),
     };
-    let label = shown::label(&what, &judged.touched, root, arguments(message));
     let judgement = &judged.judgement;
+    let facets = shown::facets(judgement, &gate.redaction());
+    let label = label::label(&what, &facets, entry, &shown, arguments(message), root);
     let terms = asked::terms(judgement, &gate.config().approvals);
     let definition = target.definition().map(|d| d.digest.as_str());
     CallRecord {
@@ -268,7 +269,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         label: gate.redaction().text(&label),
         arguments: shown,
         redacted,
-        facets: shown::facets(judgement, &gate.redaction()),
+        facets,
         verdict: Some(judgement.verdict),
         decided_by: judgement.decided_by.clone(),
         reasons: judgement.reasons.clone(),

@@ -11,7 +11,7 @@ use crate::approval::{Event, Held, Refused};
 use crate::audit;
 use crate::config::{self, Role};
 use crate::diagnostic::Diagnostic;
-use crate::identity::Directory;
+use crate::identity::{Approver, Directory};
 use crate::message::Message;
 use crate::metrics::{self, Metrics};
 use crate::policy::{self, Claimed, Evidence};
@@ -182,9 +182,8 @@ impl Gate {
         let directory = self.directory();
         let voter = directory.approvers().iter().find(|approver| approver.config.name == vote.by);
         vote.teams = voter.map(|voter| voter.config.teams.clone()).unwrap_or_default();
-        let group = &before.call().group;
-        let sole = directory.approvers().iter().filter(|a| a.has(Role::Approver) && a.covers(group)).count() <= 1;
-        let event = Event::Vote { vote: vote.clone(), sole_approver: sole };
+        let sole_approver = self.has_sole_approver(before.call());
+        let event = Event::Vote { vote: vote.clone(), sole_approver };
         let held = match self.apply(&before.call().id, event).await {
             Ok(held) => held,
             // Said before, perhaps at the same time in another process: it was counted and written down there.
@@ -207,6 +206,22 @@ impl Gate {
             tracing::info!(call = held.call().id, by = vote.by, channel = vote.channel, "a call was {word}");
         }
         Ok(held)
+    }
+
+    /// Whether an approver of the call's group could approve it now.
+    ///
+    /// # Errors
+    /// Why not, in words for them.
+    pub fn may_approve(&self, held: &Held, approver: &Approver) -> Result<(), String> {
+        let who = &approver.config;
+        let may = held.may_approve(&who.name, &who.teams, self.has_sole_approver(held.call()));
+        may.map_err(|refused| refused.to_string())
+    }
+
+    fn has_sole_approver(&self, call: &CallRecord) -> bool {
+        let directory = self.directory();
+        let deciders = directory.approvers().iter().filter(|one| one.has(Role::Approver) && one.covers(&call.group));
+        deciders.count() <= 1
     }
 
     /// Changes of calls that are not held, and of the policy.

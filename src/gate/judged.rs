@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::tools::Definition;
-use super::{Executor, scripts};
+use super::{Executor, roots, scripts};
 use crate::approval::Script;
 use crate::clock::Timestamp;
 use crate::config::ForwardPaths;
@@ -110,6 +110,7 @@ struct Request {
 impl Request {
     fn touched(&self) -> Result<Touched, Malformed> {
         let (space, message) = (&self.executor.space, &self.message);
+        roots::check(&self.executor, message.params_tree())?;
         let mut touched = match &self.target {
             Target::Tool { definition, .. } => facet::extract(&definition.entry, space, arguments(message)),
             Target::Resource { uri } => facet::extract_resource(message.method(), space, uri),

@@ -41,7 +41,12 @@ pub struct Flight {
 /// Where a route hands what belongs to no waiting request.
 pub trait Unrouted: Send + Sync + 'static {
     /// A notification, or a request of the server. `related` is the exchange it came with, if that is known and open.
-    fn unrouted(&self, message: Message, related: Option<mpsc::Sender<Bytes>>) -> impl Future<Output = ()> + Send;
+    fn unrouted(
+        &self,
+        route: &Route,
+        message: Message,
+        related: Option<mpsc::Sender<Bytes>>,
+    ) -> impl Future<Output = ()> + Send;
     /// This link is dead.
     fn closed(&self, route: &Arc<Route>, error: &UpstreamError);
 }
@@ -268,7 +273,7 @@ async fn interim<O: Unrouted>(route: &Route, owner: &O, message: Message, relate
         Some(id) => route.interim(id),
         None => route.only_interim(),
     };
-    owner.unrouted(message, exchange).await;
+    owner.unrouted(route, message, exchange).await;
 }
 
 /// A bounded channel for what comes before an answer.

@@ -18,7 +18,7 @@ use super::client::Client;
 use super::link::{Era, UpstreamError};
 use super::route::{Route, Unrouted};
 use super::tools::{Offered, list_changed};
-use super::{CHANNEL, Executor, Gate, Permit, call};
+use super::{CHANNEL, Executor, Gate, Permit, call, roots};
 use crate::identity::Agent;
 use crate::message::Message;
 use crate::policy::passes;
@@ -190,6 +190,9 @@ impl Session {
             self.cancel(raw, reason.as_deref().unwrap_or("the client cancelled the request"));
             return;
         }
+        if roots::is_moot(&self.executor, message.method()) {
+            return;
+        }
         if !passes(message.kind(), message.method()) {
             tracing::warn!(
                 upstream = self.executor.id(),
@@ -322,7 +325,13 @@ impl Session {
 }
 
 impl Unrouted for Session {
-    async fn unrouted(&self, message: Message, related: Option<mpsc::Sender<Bytes>>) {
+    async fn unrouted(&self, route: &Route, message: Message, related: Option<mpsc::Sender<Bytes>>) {
+        if let Some(answer) = roots::answer(&self.executor, &message) {
+            if let Err(error) = route.tell(Permit::mint(), "", answer).await {
+                tracing::warn!(upstream = self.executor.id(), %error, "the upstream was not told its root");
+            }
+            return;
+        }
         let bytes = match message.method() {
             "notifications/tools/list_changed" => {
                 self.tools.mark_stale();

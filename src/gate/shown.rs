@@ -6,16 +6,11 @@ use sha2::{Digest, Sha256};
 use super::judged::Judged;
 use crate::approval::Terms;
 use crate::catalog::{Argument, Tool};
-use crate::facet::Touched;
 use crate::message::Value;
 use crate::message::json::Member;
-use crate::pattern::visible;
 use crate::policy::Judgement;
 use crate::record::{FacetKindRecord, FacetRecord};
 use crate::secret::Redaction;
-
-/// The longest label, in characters.
-const LABEL: usize = 120;
 
 /// The attach key: agent, upstream, method and parameters in a canonical form of our own (keys sorted, strings
 /// unescaped, number text kept), everything a client's retry repeats and nothing it does not (`_meta`).
@@ -104,36 +99,6 @@ pub fn place(facet: &FacetRecord) -> String {
     }
 }
 
-/// One line that says what will happen: the tool, what it touches, how much it carries. Safe to print.
-pub fn label(what: &str, touched: &Touched, root: Option<&str>, arguments: Option<&Value>) -> String {
-    use crate::facet::FacetKind;
-    let mut line = visible(what);
-    let named: Vec<String> = touched
-        .facets
-        .iter()
-        .filter_map(|facet| match &facet.kind {
-            FacetKind::Path(path) => Some(short(&path.lexical.to_string(), root)),
-            FacetKind::Command(command) => Some(command.shown()),
-            FacetKind::Url(url) => Some(url.url.clone()),
-            FacetKind::Address(address) => Some(address.address.clone()),
-            FacetKind::Sql(sql) => sql.tables.iter().next().cloned(),
-            FacetKind::Method(_) | FacetKind::Bare => None,
-        })
-        .collect();
-    for name in named.iter().take(2) {
-        line.push(' ');
-        line.push_str(&visible(name));
-    }
-    if named.len() > 2 {
-        line.push_str(&format!(" and {} more", named.len() - 2));
-    }
-    if let Some(bytes) = arguments.map(carried).filter(|bytes| *bytes > 0) {
-        line = cut(&line, LABEL - 24);
-        line.push_str(&format!(" ({bytes} bytes)"));
-    }
-    cut(&line, LABEL)
-}
-
 /// The parameters as people see them: secrets replaced, and where they were. What a request carries beside the
 /// arguments (`inputResponses`, `task`) is shown too, as `params.NAME`: it would run as well. An argument that is called
 /// like that stands as `arguments.NAME`, so that none takes another's place.
@@ -172,29 +137,8 @@ fn argument_name(name: &str) -> String {
     if taken { format!("arguments.{name}") } else { name.to_owned() }
 }
 
-/// The size of the text that a call carries: its longest string, if that is more than a name.
-fn carried(arguments: &Value) -> usize {
-    arguments.members().iter().filter_map(|m| m.value.as_str()).map(str::len).max().filter(|n| *n > 64).unwrap_or(0)
-}
-
 fn members(value: Option<&Value>) -> &[Member] {
     value.map(Value::members).unwrap_or_default()
-}
-
-fn short(path: &str, root: Option<&str>) -> String {
-    match root.and_then(|root| path.strip_prefix(root)).and_then(|rest| rest.strip_prefix('/')) {
-        Some(rest) if !rest.is_empty() => rest.to_owned(),
-        _ => path.to_owned(),
-    }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
-    short.push('…');
-    short
 }
 
 #[cfg(test)]
@@ -259,13 +203,6 @@ mod tests {
         let shown = |judgement| serde_json::to_string(&facets(judgement, &Redaction::default())).unwrap();
         assert!(shown(&one).contains("[redacted]") && !shown(&one).contains("a1a1"), "{}", shown(&one));
         assert_ne!(places_digest(&one), places_digest(&other));
-    }
-
-    #[test]
-    fn a_label_is_short_and_shows_what_cannot_be_seen() {
-        let label = label("write_file\u{202e}", &Touched::default(), None, None);
-        assert_eq!(label, "write_file\\u{202e}");
-        assert_eq!(cut(&"x".repeat(500), LABEL).chars().count(), LABEL);
     }
 
     #[test]

@@ -22,7 +22,8 @@ use crate::{config, policy};
 pub struct Fixture {
     pub gate: Arc<Gate>,
     pub heard: mpsc::UnboundedReceiver<String>,
-    _folder: tempfile::TempDir,
+    /// The root of its upstream.
+    pub folder: tempfile::TempDir,
 }
 
 impl Fixture {
@@ -31,7 +32,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("portcullis.yaml");
         let rules = "version: 1\ngroups:\n  default:\n    otherwise: deny\n    rules:\n      \
-                     - {name: all, verdict: allow, tool: [echo, slow, chat, task]}\n      \
+                     - {name: all, verdict: allow, tool: [echo, slow, chat, task, rooted]}\n      \
                      - {name: held, verdict: ask, tool: held}\n";
         std::fs::write(folder.path().join("policy.yaml"), rules).unwrap();
         let text = format!(
@@ -59,7 +60,7 @@ impl Fixture {
         })
         .await
         .unwrap();
-        Self { gate, heard, _folder: folder }
+        Self { gate, heard, folder }
     }
 
     /// The next thing that the executor was told and that `wanted` names.
@@ -147,13 +148,14 @@ impl FakeLink {
             ("initialize", _) => json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}),
             ("server/discover", _) => json!({"supportedVersions": ["2026-07-28"], "resultType": "complete"}),
             ("tools/list", _) => {
-                let tools = ["echo", "slow", "chat", "held", "task"];
+                let tools = ["echo", "slow", "chat", "held", "task", "rooted"];
                 json!({"tools": tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))})
             }
             ("tools/call", Some("echo")) => json!({"content": [{"type": "text", "text": "pong"}]}),
-            ("tools/call", Some("chat")) => {
+            ("tools/call", Some(tool @ ("chat" | "rooted"))) => {
                 *self.chatting.lock().unwrap() = message.id;
-                return self.tell(compose::request("\"roots\"", "roots/list", None), message.id).await;
+                let asks = if tool == "chat" { "elicitation/create" } else { "roots/list" };
+                return self.tell(compose::request("\"roots\"", asks, None), message.id).await;
             }
             ("tools/call", Some("task")) => {
                 let task = json!({"taskId": format!("t{}", body["params"]["arguments"]["n"]), "status": "working"});

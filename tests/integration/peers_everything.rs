@@ -68,6 +68,8 @@ fn check(said: &Said) {
 
 fn home(mut everything: Value) -> Home {
     everything["new_tools"] = json!("accept");
+    // Its paths are names, so that the roots are the client's to say.
+    everything["filesystem"] = json!("none");
     Home::new(POLICY, json!({ "everything": everything })).with("approvals", fates::approvals())
 }
 

@@ -31,6 +31,8 @@ fn steps(home: &Home) -> Value {
     let mut steps = vec![
         json!({ "do": "call", "tool": "read_text_file", "arguments": { "path": home.path("docs/a.md") } }),
         json!({ "do": "call", "tool": "read_text_file", "arguments": { "path": home.path("docs/../secrets/key.pem") } }),
+        // The clients announce a folder of their own as their root. It does not move the server.
+        json!({ "do": "call", "tool": "read_text_file", "arguments": { "path": "docs/b.md" } }),
     ];
     steps
         .extend(fates::calls("write_file", |fate| json!({ "path": home.path(&format!("{fate}.md")), "content": "x" })));
@@ -44,7 +46,8 @@ async fn check(home: &Home, gateway: &Gateway, client: &Said) {
     assert_eq!(denied["result"]["isError"], true, "{denied}");
     assert_eq!(about(denied)["reason"], "guardrail", "{denied}");
     assert!(!denied.to_string().contains("the key"), "{denied}");
-    fates::check(&steps[2..]);
+    assert_eq!(said(steps[2]), "and b\n", "{}", steps[2]);
+    fates::check(&steps[3..]);
     assert_eq!(std::fs::read_to_string(home.path("approve.md")).expect("written"), "x");
     for never in ["reject.md", "expire.md", "cancel.md"] {
         assert!(!Path::new(&home.path(never)).exists(), "{never} was written");

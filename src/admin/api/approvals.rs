@@ -12,7 +12,7 @@ use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
 use super::{Body, ListQuery, Page, Params};
 use crate::approval::Held;
-use crate::record::{ApprovalRecord, ApprovalState, Decision, Vote};
+use crate::record::{ApprovalState, ApprovalView, Decision, Vote, You};
 use crate::store::Filter;
 
 /// Characters of a note.
@@ -23,7 +23,7 @@ pub async fn list(
     State(admin): State<Arc<Admin>>,
     who: Who,
     Params(query): Params<ListQuery<ApprovalState>>,
-) -> Result<Json<Page<ApprovalRecord>>, Problem> {
+) -> Result<Json<Page<ApprovalView>>, Problem> {
     let limit = query.limit()?;
     if let Some(cursor) = &query.cursor {
         let last = admin.gate.store().get(cursor).await.map_err(Problem::from).and_then(|held| {
@@ -42,7 +42,7 @@ pub async fn list(
         cursor: query.cursor,
     };
     let (held, next) = admin.gate.store().list(filter).await?;
-    Ok(Json(Page { items: held.into_iter().map(|held| held.approval).collect(), next }))
+    Ok(Json(Page { items: held.into_iter().map(|held| seen(&admin, &who, held)).collect(), next }))
 }
 
 /// `GET approvals/{id}`.
@@ -50,8 +50,8 @@ pub async fn show(
     State(admin): State<Arc<Admin>>,
     who: Who,
     Path(id): Path<String>,
-) -> Result<Json<ApprovalRecord>, Problem> {
-    Ok(Json(visible(&admin, &who, &id).await?.approval))
+) -> Result<Json<ApprovalView>, Problem> {
+    Ok(Json(seen(&admin, &who, visible(&admin, &who, &id).await?)))
 }
 
 /// The body of an approval. What later issues build is refused rather than ignored.
@@ -73,7 +73,7 @@ pub async fn approve(
     who: Who,
     Path(id): Path<String>,
     Body(body): Body<Approve>,
-) -> Result<Json<ApprovalRecord>, Problem> {
+) -> Result<Json<ApprovalView>, Problem> {
     for (field, is_set) in [("arguments", body.arguments.is_some()), ("remember", body.remember.is_some())] {
         if is_set {
             return Err(Problem::bad_request(format!("`{field}` is not built yet; leave it out or null")));
@@ -96,7 +96,7 @@ pub async fn reject(
     who: Who,
     Path(id): Path<String>,
     Body(body): Body<Reject>,
-) -> Result<Json<ApprovalRecord>, Problem> {
+) -> Result<Json<ApprovalView>, Problem> {
     decide(&admin, &who, &id, Decision::Reject, None, body.note).await
 }
 
@@ -107,7 +107,7 @@ async fn decide(
     decision: Decision,
     digest: Option<String>,
     note: Option<String>,
-) -> Result<Json<ApprovalRecord>, Problem> {
+) -> Result<Json<ApprovalView>, Problem> {
     let held = visible(admin, who, id).await?;
     who.require(Role::Approver)?;
     let note = note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
@@ -124,7 +124,16 @@ async fn decide(
         at: admin.clock.now(),
     };
     let held = admin.gate.vote(&held.approval.id, vote).await?;
-    Ok(Json(held.approval))
+    Ok(Json(seen(admin, who, held)))
+}
+
+/// An approval with what its reader may do.
+pub(super) fn seen(admin: &Admin, who: &Who, held: Held) -> ApprovalView {
+    let why_not = match who.approver.has(Role::Approver) {
+        true => admin.gate.may_approve(&held, &who.approver).err(),
+        false => Some("deciding needs the role approver".to_owned()),
+    };
+    ApprovalView { approval: held.approval, you: You { may_approve: why_not.is_none(), why_not } }
 }
 
 /// The approval by its own id, if this approver covers its group.

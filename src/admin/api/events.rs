@@ -18,7 +18,8 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use super::super::auth::Who;
 use super::super::problem::Problem;
 use super::super::{Admin, closed};
-use super::policy;
+use super::{approvals, policy};
+use crate::approval::Held;
 use crate::gate::GateEvent;
 use crate::store::Change;
 
@@ -81,10 +82,10 @@ impl Feed {
     }
 
     fn held(&mut self, change: &Change) {
-        let approval = &change.held.approval;
-        if self.who.see(&approval.call).is_ok() {
-            self.push("approval", approval);
-            self.push("call", &approval.call);
+        if self.who.see(change.held.call()).is_ok() {
+            let approval = approvals::seen(&self.admin, &self.who, Held::clone(&change.held));
+            self.push("approval", &approval);
+            self.push("call", &approval.approval.call);
         }
     }
 

@@ -125,8 +125,11 @@ export class Card {
     const { approval, me } = this;
     const isOpen = approval.state === "waiting";
     const mayDecide = me.roles.includes("approver");
+    const { why_not: whyNot } = approval.you;
     this.slot("decide").hidden = !isOpen;
-    this.slot("effect").replaceChildren(...(mayDecide ? effect(approval.client, me) : [LOOK_ONLY]));
+    const what = mayDecide && !whyNot ? effect(approval.client, me) : [mayDecide ? visible(`${sentenceCase(whyNot)}.`) : LOOK_ONLY];
+    this.slot("effect").replaceChildren(...what);
+    this.button("approve").hidden = Boolean(whyNot);
     for (const element of [this.note.parentElement, this.slot("problem"), this.button("approve").parentElement]) {
       element.hidden = !mayDecide;
     }

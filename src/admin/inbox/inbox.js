@@ -109,6 +109,7 @@ function open(who) {
 
 function connection(state) {
   by("inbox").dataset.connection = state;
+  count();
   by("connection").textContent = state === "live" ? "Live" : "Reconnecting…";
   by("connection").className = `pill ${state}`;
 }
@@ -197,7 +198,9 @@ function count() {
   const open = [...cards.values()].filter((card) => card.approval.state === "waiting").length;
   by("waiting-count").textContent = String(open);
   by("waiting-count").classList.toggle("some", open > 0);
-  by("waiting-empty").hidden = cards.size > 0;
+  const isLive = by("inbox").dataset.connection === "live";
+  by("waiting-empty").hidden = cards.size > 0 || !isLive;
+  by("waiting-unknown").hidden = isLive;
   document.title = open > 0 ? `(${open}) Portcullis` : "Portcullis";
 }
 

@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::tools;
 use super::words;
 use crate::clock::Clock;
-use crate::record::{ApprovalRecord, ApprovalState};
+use crate::record::{ApprovalRecord, ApprovalState, ApprovalView};
 
 /// See and decide held calls.
 #[derive(Subcommand, Debug)]
@@ -166,12 +166,12 @@ impl Approve {
     /// What is sent is the digest of what was printed, so that nobody approves what they were not shown.
     async fn run(self) -> Result<(), Failure> {
         let client = self.connect.client()?;
-        let shown: ApprovalRecord = read(&fetch(&client, &self.id).await?)?;
+        let shown: ApprovalView = read(&fetch(&client, &self.id).await?)?;
         let human = self.connect.format == Format::Human;
         if human {
             show(&client, &shown).await?;
         }
-        let digest = shown.call.digest.unwrap_or_default();
+        let digest = shown.approval.call.digest.unwrap_or_default();
         if self.digest.is_some_and(|expected| expected != digest) {
             return Err(Failure::Other(format!("not approved: the call's digest is {digest}, look at it again")));
         }
@@ -193,9 +193,9 @@ impl Reject {
 }
 
 /// Prints a held call, and its tool where that is what is new.
-async fn show(client: &Client, approval: &ApprovalRecord) -> Result<(), Failure> {
-    print(&text::approval(approval, Clock::system().now()))?;
-    match tools::of_held(client, approval).await? {
+async fn show(client: &Client, view: &ApprovalView) -> Result<(), Failure> {
+    print(&text::approval(view, Clock::system().now()))?;
+    match tools::of_held(client, &view.approval).await? {
         Some(tool) => print(&format!("\nwaits because of the tool itself:\n{tool}")),
         None => Ok(()),
     }

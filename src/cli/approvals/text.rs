@@ -9,8 +9,8 @@ use crate::cli::client::{Failure, read};
 use crate::clock::Timestamp;
 use crate::pattern::visible;
 use crate::record::{
-    Access, ApprovalRecord, ApprovalState, CallRecord, CallState, ClientRecord, ClientState, Decision, FacetKindRecord,
-    FacetRecord, Verdict, Vote, WillRun,
+    Access, ApprovalRecord, ApprovalState, ApprovalView, CallRecord, CallState, ClientRecord, ClientState, Decision,
+    FacetKindRecord, FacetRecord, Severity, Verdict, Vote, WillRun, word,
 };
 
 /// A table of approvals.
@@ -42,7 +42,8 @@ pub fn calls(items: &[CallRecord], next: Option<&str>, now: Timestamp) -> String
 }
 
 /// Everything that is known of a held call.
-pub fn approval(approval: &ApprovalRecord, now: Timestamp) -> String {
+pub fn approval(view: &ApprovalView, now: Timestamp) -> String {
+    let approval = &view.approval;
     let call = &approval.call;
     let mut out = String::new();
     heading(&mut out, &call.label);
@@ -70,6 +71,15 @@ pub fn approval(approval: &ApprovalRecord, now: Timestamp) -> String {
     }
     if approval.state == ApprovalState::Waiting {
         field(&mut out, "on approval", effect(&approval.client));
+        if approval.severity != Severity::Normal {
+            field(&mut out, "severity", &word(approval.severity));
+        }
+        if approval.reason_required {
+            field(&mut out, "to reject", "a note is needed");
+        }
+        if let Some(why) = &view.you.why_not {
+            field(&mut out, "you cannot", &visible(&format!("approve it: {why}")));
+        }
     }
     out
 }
@@ -97,9 +107,10 @@ pub fn decided(approval: &ApprovalRecord) -> String {
     match (approval.state, approval.client.state) {
         (ApprovalState::Waiting, _) => "counted; more approvals are needed".into(),
         (ApprovalState::Approved, ClientState::Attached) => "approved; the call runs now".into(),
-        (ApprovalState::Approved, ClientState::Gone) => {
-            "approved; the call runs when the agent comes back with it".into()
-        }
+        (ApprovalState::Approved, ClientState::Gone) => match approval.client.will_run {
+            WillRun::Now => "approved; the call runs now, although the agent is not connected".into(),
+            WillRun::WhenAttached => "approved; the call runs if the agent comes back with it in time".into(),
+        },
         (ApprovalState::Consumed, _) => format!("approved; the call is {}", standing(&approval.call)),
         _ => approval_line(approval),
     }
@@ -218,7 +229,7 @@ fn effect(client: &ClientRecord) -> &'static str {
     match (client.state, client.will_run) {
         (ClientState::Attached, _) => "runs at once: the agent is waiting for it",
         (ClientState::Gone, WillRun::Now) => "runs at once, although the agent is not connected now",
-        (ClientState::Gone, WillRun::WhenAttached) => "runs when the agent comes back with the same call, soon enough",
+        (ClientState::Gone, WillRun::WhenAttached) => "runs if the agent comes back in time with the same call",
     }
 }
 
@@ -338,7 +349,7 @@ mod tests {
 
     #[test]
     fn an_approval_shows_all_that_is_decided_on() {
-        let record: ApprovalRecord = serde_json::from_value(held()).unwrap();
+        let record: ApprovalView = serde_json::from_value(held()).unwrap();
         insta::assert_snapshot!(approval(&record, now()), @r#"
         write_file docs/a.md (1 byte)
 
@@ -358,7 +369,9 @@ mod tests {
                        }
           digest       sha256:d
           look at      first use
-          on approval  runs when the agent comes back with the same call, soon enough
+          needs        0 of 1 approvals by finance
+          on approval  runs if the agent comes back in time with the same call
+          you cannot   approve it: this call can be approved by finance only; you may reject it
         "#);
     }
 
@@ -368,9 +381,10 @@ mod tests {
         for pointer in ["/call/agent", "/call/label", "/call/tool", "/call/facets/0/lexical", "/call/reasons/0"] {
             *record.pointer_mut(pointer).unwrap() = json!("x\u{1b}]0;y\u{7}\u{202e}\n z\u{200b}");
         }
-        let record: ApprovalRecord = serde_json::from_value(record).unwrap();
+        let view: ApprovalView = serde_json::from_value(record).unwrap();
+        let record = view.approval.clone();
         let all = [
-            approval(&record, now()),
+            approval(&view, now()),
             call(&record.call),
             approval_line(&record),
             call_line(&record.call),
@@ -407,7 +421,7 @@ mod tests {
         };
         assert_eq!(line("waiting", "awaiting_approval", "gone"), "counted; more approvals are needed");
         assert_eq!(line("approved", "awaiting_approval", "attached"), "approved; the call runs now");
-        assert!(line("approved", "awaiting_approval", "gone").contains("when the agent comes back"));
+        assert!(line("approved", "awaiting_approval", "gone").contains("if the agent comes back"));
         assert_eq!(line("consumed", "running", "attached"), "approved; the call is running");
         assert!(line("rejected", "rejected", "gone").starts_with("rejected  apr_1"));
     }

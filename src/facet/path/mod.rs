@@ -103,6 +103,11 @@ impl Space {
         &self.root
     }
 
+    /// The root in the upstream's view.
+    pub fn their_root(&self) -> &str {
+        &self.their_root
+    }
+
     /// A location for an absolute lexical path, relative to the root where it lies below it in either spelling.
     pub fn locate(&self, absolute: &Path) -> Location {
         self.place(names(absolute))

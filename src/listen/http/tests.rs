@@ -159,6 +159,25 @@ async fn what_belongs_to_no_request_comes_on_the_get_stream() {
 }
 
 #[tokio::test]
+async fn a_clients_roots_do_not_move_an_upstream_whose_paths_are_judged() {
+    let mut peer = Peer::start("").await;
+    let id = peer.session().await;
+    let within = [BOTH, ("mcp-session-id", id.as_str())];
+    let (_, done) = peer.post(&within, &request(7, "tools/call", call("rooted"))).await;
+    let told = json!([{"uri": format!("file://{}", peer.fixture.folder.path().display())}]);
+    assert_eq!(done["result"]["said"]["roots"], told, "{done}");
+    peer.post(&within, &json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})).await;
+
+    let mut params = call("echo");
+    params["inputResponses"] = json!({"1": {"roots": [{"uri": "file:///etc"}]}});
+    let (_, refused) = peer.post(&within, &request(8, "tools/call", params)).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    peer.post(&within, &request(9, "tools/call", call("echo"))).await;
+    let heard = peer.fixture.hears("\"echo\"").await;
+    assert!(!heard.contains("list_changed") && !heard.contains("/etc"), "{heard}");
+}
+
+#[tokio::test]
 async fn the_server_asks_the_client_in_the_middle_of_a_call() {
     let mut peer = Peer::start("").await;
     let id = peer.session().await;
@@ -168,7 +187,7 @@ async fn the_server_asks_the_client_in_the_middle_of_a_call() {
     assert_eq!(stream.headers()["x-accel-buffering"], "no");
     let mut decoder = sse::Decoder::new(10_000);
     let asked = next_event(&mut stream, &mut decoder).await;
-    assert_eq!(asked["method"], "roots/list");
+    assert_eq!(asked["method"], "elicitation/create");
     assert_ne!(asked["id"], "roots", "an upstream's id is not the client's");
     let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [1]}});
     assert_eq!(peer.post(&within, &answer).await, (202, Value::Null));

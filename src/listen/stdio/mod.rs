@@ -275,7 +275,7 @@ mod tests {
         peer.fixture.hears("slow").await;
         peer.say(request(3, "tools/call", call("chat"))).await;
         let asked = peer.hear().await;
-        assert_eq!(asked["method"], "roots/list");
+        assert_eq!(asked["method"], "elicitation/create");
         peer.say(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}})).await;
         assert_eq!(peer.hear().await["id"], 3, "the slow call keeps nobody waiting");
         peer.say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}})).await;

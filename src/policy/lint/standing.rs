@@ -60,7 +60,9 @@ pub fn unused_groups(bench: &Bench<'_>, findings: &mut Findings) {
         .filter_map(|agent| bench.groups.iter().find(|group| group.name == agent.group))
         .flat_map(|group| bench.line(group.name))
         .collect();
-    for group in bench.groups.iter().filter(|group| !used.contains(group.name)) {
+    // One that must be there is not to be removed.
+    let required = |name: &str| config.policy.require.iter().any(|required| required == name);
+    for group in bench.groups.iter().filter(|group| !used.contains(group.name) && !required(group.name)) {
         let message = format!("no agent is in group `{}`, nor in one that extends it", group.name);
         findings.add(group.file, group.at, message, "put an agent into it in portcullis.yaml, or remove it");
     }
