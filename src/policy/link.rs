@@ -160,7 +160,7 @@ impl Linker {
 
     /// What a group extends, nearest first; none, and an error, if that leads nowhere or round in a circle.
     fn ancestors<'a>(&'a self, name: &str, linked: &'a Linked, report: &mut Report) -> Option<Vec<&'a Linked>> {
-        let mut seen = HashSet::from([name]);
+        let mut line = vec![name];
         let mut ancestors: Vec<&Linked> = Vec::new();
         let mut next = linked.extends.as_ref();
         while let (Some(parent), own) = (next, ancestors.is_empty()) {
@@ -173,13 +173,17 @@ impl Linker {
                 }
                 return None;
             };
-            if !seen.insert(&parent.name) {
-                if parent.name == name {
+            if line.contains(&parent.name.as_str()) {
+                // Told once: at the first of its groups.
+                if parent.name == name && line.iter().all(|other| name <= *other) {
                     let at = linked.extends.as_ref().map_or(parent.at, |extends| extends.at);
-                    report.error(at, format!("group `{name}` extends itself")).help("remove one link of the circle");
+                    line.push(name);
+                    let help = format!("remove one link of the circle {}", line.join(" → "));
+                    report.error(at, format!("group `{name}` extends itself")).help(&*help);
                 }
                 return None;
             }
+            line.push(&parent.name);
             ancestors.push(group);
             next = group.extends.as_ref();
         }

@@ -93,9 +93,13 @@ fn tested(
     // What is missing only because of other errors is not told.
     let broken = |found: &[Diagnostic]| found.iter().any(|finding| finding.severity == Severity::Error);
     if !broken(&found) {
-        found.extend(link::missing(&policy, &config.require).into_iter().map(|name| Diagnostic {
-            help: Some("a file may be lost, or a guardrail switched off".into()),
-            ..of_file(CONFIG, format!("`policy.require`: no guardrail and no group is named `{name}`"))
+        found.extend(link::missing(&policy, &config.require).into_iter().map(|name| {
+            let known = policy.rules.iter().filter(|rule| rule.guardrail).map(|rule| rule.label.as_str());
+            let near = did_you_mean(name, known.chain(policy.groups()));
+            let lost = || "a file may be lost, or a guardrail switched off".to_owned();
+            let help = near.map_or_else(lost, |near| format!("did you mean `{near}`? else {}", lost()));
+            let message = format!("`policy.require`: no guardrail and no group is named `{name}`");
+            Diagnostic { help: Some(help), ..of_file(CONFIG, message) }
         }));
     }
     let tests = suite::read(&files, which).unwrap_or_else(|error| {

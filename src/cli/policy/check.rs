@@ -103,12 +103,22 @@ impl Check {
                 Err(found) => findings.extend(found),
             }
         }
+        let lacks = |finding: &Diagnostic| {
+            finding.message.starts_with("there is no group") || finding.message.starts_with("there is no approval")
+        };
+        let note = note.or_else(|| {
+            let alone = !self.files.is_empty() && findings.iter().any(lacks);
+            alone.then(|| "files that are named are checked alone; without names, all files of the configuration are".into())
+        });
         Checked { loaded, findings, files, note }
     }
 
     /// The files that were named: single ones need not have what all of them together must.
     fn alone(&self, disable: Vec<String>) -> PolicyConfig {
-        let files = self.files.iter().map(|file| literal(file)).collect();
+        // What a shell makes of `policies/*.yaml` names their tests too.
+        let policies: Vec<&PathBuf> = self.files.iter().filter(|file| !policy::suite::is_test(file)).collect();
+        let named = if policies.is_empty() { self.files.iter().collect() } else { policies };
+        let files = named.into_iter().map(|file| literal(file)).collect();
         PolicyConfig { files, require: Vec::new(), disable }
     }
 }

@@ -127,7 +127,9 @@ impl<'s, 'r> Builder<'s, 'r> {
         let kind = match event {
             Event::Scalar(text, style, ..) => {
                 let scalar = Scalar { text: text.into(), plain: style == ScalarStyle::Plain };
-                if scalar.core() == Core::Null {
+                if !sound {
+                    Kind::Broken
+                } else if scalar.core() == Core::Null {
                     match field {
                         Some((key, at)) => self.report.error(at, format!("`{key}` has no value")),
                         None => self.report.error(at, "there is no value here"),
@@ -215,7 +217,14 @@ impl<'s, 'r> Builder<'s, 'r> {
             self.report.error(at, message).help(&*help);
         }
         if let Some(tag) = event.tag() {
-            self.report.error(at, format!("tags such as `{}` are not read", tag.original())).help("remove the tag");
+            let tag = tag.original();
+            // An empty value stands behind its tag.
+            let empty = matches!(event, Event::Scalar(text, ..) if text.is_empty());
+            let before = if empty { tag.chars().count() } else { 0 };
+            let at = Mark { column: at.column.saturating_sub(before).max(1), ..at };
+            self.report
+                .error(at, format!("tags such as `{tag}` are not read"))
+                .help("remove the tag; a text that begins with `!` goes in quotes, and what a rule leaves out goes under `except`");
         }
         found.is_none() && event.tag().is_none()
     }
@@ -223,7 +232,8 @@ impl<'s, 'r> Builder<'s, 'r> {
 
 /// What to do about a syntax error, by the words of the parser.
 fn way_out(info: &str) -> &'static str {
-    const KNOWN: [(&str, &str); 8] = [
+    const KNOWN: [(&str, &str); 9] = [
+        ("simple key", "a blank is needed after the `:` of a field, as in `verdict: allow`"),
         ("tabs disallowed", "indent with spaces"),
         ("unexpected character", "a text that begins with a special character goes in quotes"),
         ("mapping values are not allowed", "a text with `: ` in it goes in quotes; else correct the indentation"),

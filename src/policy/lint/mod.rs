@@ -24,7 +24,7 @@ pub struct Lint {
 }
 
 /// Every lint.
-pub const LINTS: [Lint; 16] = [
+pub const LINTS: [Lint; 17] = [
     Lint { code: "P001", title: "a rule that can never decide", find: wider::never_decides },
     Lint { code: "P002", title: "an allow that is wider than a deny", find: wider::holes },
     Lint { code: "P003", title: "a tool that nobody knows", find: tools::unknown_tools },
@@ -41,6 +41,7 @@ pub const LINTS: [Lint; 16] = [
     Lint { code: "P014", title: "an allow on every tool", find: trust::allow_any },
     Lint { code: "P015", title: "a group that no policy has", find: standing::unknown_groups },
     Lint { code: "P016", title: "a limit of a rule without a name", find: trust::unnamed_limit },
+    Lint { code: "P017", title: "an agent that is not configured", find: standing::unknown_agents },
 ];
 
 impl Loaded {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Findings;
 use super::places::{Bench, field, items, texts};
-use super::tools::is_named;
+use super::tools::{is_named, matches};
 use super::wider::plain_path;
 use crate::config::yaml::Mark;
 use crate::config::{FileSystem, UpstreamConfig};
@@ -65,6 +65,22 @@ pub fn unused_groups(bench: &Bench<'_>, findings: &mut Findings) {
     for group in bench.groups.iter().filter(|group| !used.contains(group.name) && !required(group.name)) {
         let message = format!("no agent is in group `{}`, nor in one that extends it", group.name);
         findings.add(group.file, group.at, message, "put an agent into it in portcullis.yaml, or remove it");
+    }
+}
+
+/// P017: agents are configured, and a rule names one that is not among them.
+pub fn unknown_agents(bench: &Bench<'_>, findings: &mut Findings) {
+    let Some(config) = bench.config.filter(|config| !config.agents.is_empty()) else { return };
+    let known = || config.agents.iter().map(|agent| agent.name.as_str());
+    for placed in &bench.rules {
+        for (text, at) in placed.everywhere("agent") {
+            if known().any(|name| matches(text, name)) {
+                continue;
+            }
+            let near = did_you_mean(text, known()).map(|near| format!("did you mean `{near}`?"));
+            let help = near.unwrap_or_else(|| format!("there is {}", known().collect::<Vec<_>>().join(", ")));
+            findings.add(placed.file, at, format!("no agent `{text}` is configured"), help);
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub fn is_named(rule: &Node, id: &str) -> bool {
     named.is_empty() || named.iter().any(|(text, _)| matches(text, id))
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     NamePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(name, Side::Wide))
 }
 
