@@ -31,6 +31,9 @@ pub struct Case {
     pub swap_between_check_and_use: Vec<String>,
     #[serde(default)]
     pub reload: bool,
+    #[serde(default)]
+    pub steps: Vec<Map<String, Value>>,
+    pub must_hold: Option<String>,
 }
 
 /// A tool call that JSON can hold.

@@ -102,24 +102,29 @@ async fn approve_if_held(gateway: &Gateway) -> Result<(), String> {
 
 /// A gateway on free ports with the case's policy in front of the built-in workspace.
 async fn start(tree: &Tree, in_force: &InForce, hold_for: Duration) -> Result<Gateway, String> {
+    start_with(tree, in_force, |config| config.approvals.hold_for = hold_for).await
+}
+
+/// The same with other settings.
+pub async fn start_with(tree: &Tree, in_force: &InForce, change: impl FnOnce(&mut Config)) -> Result<Gateway, String> {
     let state = tree.aside()?.join("state");
     let upstream = neutral::upstream(neutral::UPSTREAM, &in_force.translated.settings, tree.root());
     let mut config = Config::minimal(state, in_force.config.clone(), vec![upstream]);
     let free = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
     (config.mcp.address, config.admin.address) = (free, free);
-    config.approvals.hold_for = hold_for;
+    change(&mut config);
     serve::start(config, Doors::Both, Clock::system()).await.map_err(|e| e.to_string())
 }
 
 /// A legacy client of the fixture's endpoint.
-struct Client {
+pub struct Client {
     http: Http,
     url: String,
     session: String,
 }
 
 impl Client {
-    async fn connect(gateway: &Gateway) -> Result<Self, String> {
+    pub async fn connect(gateway: &Gateway) -> Result<Self, String> {
         let mcp = gateway.mcp.ok_or("no listener")?;
         let url = format!("http://{mcp}/mcp/{}", neutral::UPSTREAM);
         let mut client = Self { http: Http::new(), url, session: String::new() };
@@ -131,7 +136,7 @@ impl Client {
         Ok(client)
     }
 
-    async fn post(&self, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub async fn post(&self, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut all = vec![("accept", "application/json, text/event-stream")];
         if !self.session.is_empty() {
             all.extend([("mcp-session-id", self.session.as_str()), ("mcp-protocol-version", "2025-11-25")]);
@@ -145,7 +150,7 @@ impl Client {
 }
 
 /// The last message of an answer, in JSON or on a stream.
-async fn last(mut answer: Answer) -> Value {
+pub async fn last(mut answer: Answer) -> Value {
     if !answer.header("content-type").starts_with("text/event-stream") {
         return answer.json().await;
     }
@@ -173,7 +178,7 @@ fn names(folder: &Path) -> Vec<std::ffi::OsString> {
     names
 }
 
-fn on_runtime<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+pub fn on_runtime<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
     let result = runtime.block_on(work);
     runtime.shutdown_background();

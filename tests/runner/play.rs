@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::case::Case;
 use super::live;
 use super::neutral::{self, Translated, UPSTREAM};
+use super::steps;
 use super::tree::{CannotMount, Tree};
 
 /// What came of a case.
@@ -48,12 +49,15 @@ pub struct InForce {
     pub config: PolicyConfig,
     pub translated: Translated,
     policy: Policy,
-    file: PathBuf,
+    pub file: PathBuf,
 }
 
 /// `Err` is an answer that came early.
 fn on_tree(case: &Case, tree: &Tree) -> Result<Played, Played> {
     let in_force = policy_of(case, tree)?;
+    if !case.steps.is_empty() {
+        return Ok(steps::play(case, tree, in_force));
+    }
     let (upstream, bytes) = message_of(case, tree, &in_force)?;
     let limits = Limits::default();
     let raw = match String::from_utf8(bytes) {

@@ -108,7 +108,9 @@ impl Check {
         };
         let note = note.or_else(|| {
             let alone = !self.files.is_empty() && findings.iter().any(lacks);
-            alone.then(|| "files that are named are checked alone; without names, all files of the configuration are".into())
+            alone.then(|| {
+                "files that are named are checked alone; without names, all files of the configuration are".into()
+            })
         });
         Checked { loaded, findings, files, note }
     }
