@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 #[derive(Debug, Deserialize)]
 pub struct Case {
     pub id: String,
-    pub kind: String,
     pub why: String,
     pub expect: Expect,
     #[serde(default)]
