@@ -88,9 +88,9 @@ impl<'a> Play<'a> {
         if let Some(call) = step.get("call") {
             let params = json!({ "name": call["tool"], "arguments": self.tree.expand_all(&call["arguments"]) });
             let session = [text("session"), call["session"].as_str().unwrap_or_default().to_owned()].concat();
-            for _ in 0..step.get("repeat").and_then(Value::as_u64).unwrap_or(1) {
-                self.call(&session, params.clone()).await?;
-            }
+            let times = step.get("repeat").and_then(Value::as_u64).unwrap_or(1);
+            self.flood(&session, &params, times.saturating_sub(1)).await?;
+            self.call(&session, params).await?;
             return self.look();
         }
         match (step.get("human"), step.get("client")) {
@@ -101,16 +101,38 @@ impl<'a> Play<'a> {
         }
     }
 
-    async fn call(&mut self, session: &str, params: Value) -> Result<(), String> {
+    /// Makes many calls at once, and waits until each is held or answered.
+    async fn flood(&mut self, session: &str, params: &Value, times: u64) -> Result<(), String> {
+        let mut replies = Vec::new();
+        for _ in 0..times {
+            replies.push(self.send(session, params).await?.1);
+        }
+        for _ in 0..300 {
+            let answered = replies.iter().filter(|reply| reply.is_finished()).count();
+            if answered + self.waiting().await?.len() >= replies.len() {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Err("many calls at once are neither held nor answered".to_owned())
+    }
+
+    /// Begins a call; its id and the reply to come.
+    async fn send(&mut self, session: &str, params: &Value) -> Result<(u64, JoinHandle<Value>), String> {
         if !self.sessions.contains_key(session) {
             let client = Client::connect(&self.gateway).await?;
             self.sessions.insert(session.to_owned(), Arc::new(client));
         }
         let client = Arc::clone(&self.sessions[session]);
-        let (id, before) = (self.next_id, self.waiting().await?.len());
+        let id = self.next_id;
         self.next_id += 1;
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string();
-        let reply = tokio::spawn(async move { last(client.post(&[], &body).await).await });
+        Ok((id, tokio::spawn(async move { last(client.post(&[], &body).await).await })))
+    }
+
+    async fn call(&mut self, session: &str, params: Value) -> Result<(), String> {
+        let before = self.waiting().await?.len();
+        let (id, reply) = self.send(session, &params).await?;
         for _ in 0..100 {
             let waiting = self.waiting().await?;
             let attached = waiting.iter().any(|a| a.client.state == ClientState::Attached);
