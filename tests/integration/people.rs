@@ -30,7 +30,7 @@ fn home() -> Home {
         json!({ "name": name, "roles": ["approver", "operator", "auditor"], "groups": ["default"], "teams": teams,
                 "tokens": [{ "sha256": hex::encode(Sha256::digest(token)) }] })
     };
-    let people = json!([person("ana", &[]), person("eve", &["finance"]), person("flo", &["ops", "finance"])]);
+    let people = json!([person("ana", &["desk"]), person("eve", &["finance"]), person("flo", &["ops", "finance"])]);
     let home = Home::new(POLICY, json!({ "work": { "workspace": true, "root": "$ROOT" } }));
     for folder in ["books", "urgent"] {
         std::fs::create_dir(home.root().join(folder)).expect("a folder");
