@@ -138,8 +138,10 @@ fn walked_then(
         found.link_out = then.link_out.then(|| "in it".to_owned());
         found.mount = then.mount.then(|| "below".to_owned());
     }
-    let sought = |rule: &&Rule| then.is_some_and(|then| !then.cut && then.sought.contains(&rule.ground()));
-    if found.guarded.is_none() && !found.exhausted && !(then.is_some() && candidates.iter().all(sought)) {
+    // Where it was cut off, a link out may lie beyond, too.
+    let saw_all =
+        then.is_some_and(|then| !then.cut && candidates.iter().all(|rule| then.sought.contains(&rule.ground())));
+    if found.guarded.is_none() && !found.exhausted && !saw_all {
         found.exhausted = recorded.tightens(Doubt::Below);
     }
     found
