@@ -28,7 +28,15 @@ pub enum Policy {
     Schema,
     /// Say what the policy says of a call, and why
     Explain(Box<Explain>),
-    /// Judge the calls of the audit log with another policy, and say what changes
+    /// Judge the calls of the audit log with another policy, and say what changes.
+    ///
+    /// Each call is judged on what the log kept of it, as if made then: neither redaction nor today's file system changes
+    /// the answer. Verdicts are compared, not who approves an ask; before is what policy said, whatever a grant let pass;
+    /// limits count as not exhausted. What the log does not tell is looked at from both sides, and counted apart where
+    /// that matters.
+    ///
+    /// Exit codes: 0 nothing becomes looser; 1 something does, or may, or the log is broken or has no such call; 2 usage;
+    /// 3 configuration or policy invalid.
     Replay(Replay),
 }
 

@@ -17,13 +17,6 @@ use crate::record::{Verdict, word};
 use crate::replay::{Example, Filter, Report, replay};
 
 /// Which policy, and which calls.
-///
-/// Each call is judged on what the log kept of it, as if made then: neither redaction nor today's file system changes the
-/// answer. Verdicts are compared, not who approves an ask; before is what policy said, whatever a grant let pass; limits
-/// count as not exhausted. What the log does not tell is looked at from both sides, and counted apart where that matters.
-///
-/// Exit codes: 0 nothing becomes looser; 1 something does, or may, or the log is broken or has no such call; 2 usage;
-/// 3 configuration or policy invalid.
 #[derive(Args, Debug)]
 pub struct Replay {
     /// Policy files, or folders of them, to judge with instead of those that the configuration names
