@@ -145,6 +145,9 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
         gateway.mcp = listener.local_addr().ok();
         let serving = listen::http::serve(listener, Arc::clone(&gate), closed.clone());
         gateway.tasks.spawn(async { report("mcp", serving.await) });
+        // What an operator has to accept is there to be seen before any agent comes.
+        let gate = Arc::clone(&gate);
+        gateway.tasks.spawn(async move { gate.list_unseen_tools().await });
     }
     match bind(admin_address, "listen.admin.address").await {
         Ok(listener) => {

@@ -41,8 +41,8 @@ impl Serve {
         tell_inbox(&gateway).await;
         for upstream in gateway.gate.unaccepted() {
             eprintln!(
-                "no tool of `{upstream}` is accepted yet: its calls are held until you look at its tools, once a client \
-                 has listed them, and run `portcullis tools accept {upstream} --all`"
+                "no tool of `{upstream}` is accepted yet: its calls are held until you look at its tools (`portcullis \
+                 tools list --upstream {upstream}`) and accept them (`portcullis tools accept {upstream} --all`)"
             );
         }
         serve::told_to_stop().await;

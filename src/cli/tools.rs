@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::approvals::Page;
@@ -35,6 +36,9 @@ pub struct List {
     /// Only what is new or changed, with the difference
     #[arg(long)]
     changed: bool,
+    /// Ask the upstreams for their tools first, instead of showing what was last seen
+    #[arg(long)]
+    refresh: bool,
     #[command(flatten)]
     connect: Connect,
 }
@@ -83,6 +87,9 @@ impl Tools {
 impl List {
     async fn run(self) -> Result<(), Failure> {
         let client = self.connect.client()?;
+        if self.refresh {
+            refresh(&client, self.upstream.as_deref()).await?;
+        }
         let mut query: Vec<(&str, &str)> = Vec::new();
         query.extend(self.upstream.as_deref().map(|upstream| ("upstream", upstream)));
         query.extend(self.group.as_deref().map(|group| ("group", group)));
@@ -120,19 +127,17 @@ impl Accept {
             return Err(Failure::Other("--digest is of one definition: name one tool".into()));
         }
         let client = self.connect.client()?;
-        let offered = all(&client, &[("upstream", &self.upstream)]).await?;
+        let mut offered = all(&client, &[("upstream", &self.upstream)]).await?;
         if offered.is_empty() {
-            return Err(Failure::Other(format!(
-                "no tool of `{}` was ever listed; connect a client to it first, then look with `portcullis tools list`",
-                self.upstream
-            )));
+            refresh(&client, Some(&self.upstream)).await?;
+            offered = all(&client, &[("upstream", &self.upstream)]).await?;
         }
         let human = self.connect.format == Format::Human;
         let mut accepted = Vec::new();
         for tool in self.chosen(&offered)? {
             let digest = self.digest.as_deref().unwrap_or(&tool.definition_digest);
-            let path = format!("tools/{}/{}/accept", tool.upstream, tool.name);
-            let answer = client.post(&path, &json!({ "digest": digest })).await?;
+            let body = json!({ "upstream": tool.upstream, "name": tool.name, "digest": digest });
+            let answer = client.post("tools/accept", &body).await?;
             if human {
                 print(&format!("accepted {} {}", tool.upstream, visible(&tool.name)))?;
             }
@@ -202,15 +207,36 @@ async fn all(client: &Client, query: &[(&str, &str)]) -> Result<Vec<ToolRecord>,
     }
 }
 
+/// Asks one upstream, or all, for their tools. Of all, those that do not answer are told on standard error.
+async fn refresh(client: &Client, upstream: Option<&str>) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Refreshed {
+        upstream: String,
+        error: Option<String>,
+    }
+    let only = upstream.is_some();
+    let answer = client.post("tools/refresh", &json!({ "upstream": upstream })).await?;
+    let asked: Page<Refreshed> = read(&answer)?;
+    for Refreshed { upstream, error } in asked.items {
+        let Some(error) = error else { continue };
+        let what = format!("the tools of `{upstream}` cannot be listed: {}", visible(&error));
+        if only {
+            return Err(Failure::Other(what));
+        }
+        eprintln!("{what}");
+    }
+    Ok(())
+}
+
 async fn show(client: &Client, upstream: &str, name: &str) -> Result<(String, ToolDetail), Failure> {
-    let json = client.get(&format!("tools/{upstream}/{name}"), &[]).await?;
+    let json = client.get("tools/definition", &[("upstream", upstream), ("name", name)]).await?;
     let detail = read(&json)?;
     Ok((json, detail))
 }
 
 fn table(tools: &[ToolRecord]) -> String {
     if tools.is_empty() {
-        return "no tool was ever listed; connect a client to an upstream first".to_owned();
+        return "no tool was ever listed; ask the upstreams with `portcullis tools list --refresh`".to_owned();
     }
     let width = |of: fn(&ToolRecord) -> usize, least: usize| tools.iter().map(of).max().unwrap_or(0).max(least);
     let (upstream, name) = (width(|tool| tool.upstream.len(), 8), width(|tool| tool.name.len(), 4));

@@ -33,7 +33,7 @@ mod unattended;
 pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Upstream, UpstreamError};
 pub use permit::Permit;
 pub use session::{Exchange, Reply, Session, ToClient};
-pub use tools::{NotAccepted, ToolFilter};
+pub use tools::{NotAccepted, Refreshed, ToolFilter};
 
 use std::collections::BTreeMap;
 use std::fmt;

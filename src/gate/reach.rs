@@ -162,7 +162,7 @@ impl Session {
     }
 
     /// Reads all pages of `tools/list` by ourselves, at most a hundred.
-    async fn list_tools(self: &Arc<Self>, request: &Message) -> Result<(), UpstreamError> {
+    pub(super) async fn list_tools(self: &Arc<Self>, request: &Message) -> Result<(), UpstreamError> {
         let meta = match self.era {
             Era::Modern => request.at(&["params", "_meta"]).and_then(|(_, raw)| serde_json::from_str(raw).ok()).map(
                 |mut meta: serde_json::Map<String, serde_json::Value>| {

@@ -15,6 +15,13 @@ pub struct Agent {
     pub config: AgentConfig,
 }
 
+impl Agent {
+    /// The gateway itself, where it asks an upstream for its tools: no call is ever made in its name.
+    pub fn gateway() -> Self {
+        Self { config: AgentConfig { name: "portcullis".into(), ..local_agent() } }
+    }
+}
+
 /// Who decides.
 #[derive(Clone, Debug)]
 pub struct Approver {

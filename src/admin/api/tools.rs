@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
@@ -57,10 +57,36 @@ pub async fn show(
     Ok(Json(admin.gate.tool(&upstream, &name).await?))
 }
 
+/// Which tool is meant. A tool may be called `..`, which no path can say: clients fold it away.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    upstream: String,
+    name: String,
+}
+
+/// `GET tools/definition`, the same for any name.
+pub async fn definition(
+    State(admin): State<Arc<Admin>>,
+    _: Who,
+    Params(Named { upstream, name }): Params<Named>,
+) -> Result<Json<ToolDetail>, Problem> {
+    Ok(Json(admin.gate.tool(&upstream, &name).await?))
+}
+
 /// The body of an acceptance.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accept {
+    digest: String,
+}
+
+/// The body of an acceptance that names its tool.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptNamed {
+    upstream: String,
+    name: String,
     digest: String,
 }
 
@@ -69,13 +95,61 @@ pub async fn accept(
     State(admin): State<Arc<Admin>>,
     who: Who,
     Path((upstream, name)): Path<(String, String)>,
-    Body(body): Body<Accept>,
+    Body(Accept { digest }): Body<Accept>,
 ) -> Result<Json<ToolDetail>, Problem> {
+    accept_as(&admin, &who, &AcceptNamed { upstream, name, digest }).await
+}
+
+/// `POST tools/accept`, the same for any name.
+pub async fn accept_named(
+    State(admin): State<Arc<Admin>>,
+    who: Who,
+    Body(body): Body<AcceptNamed>,
+) -> Result<Json<ToolDetail>, Problem> {
+    accept_as(&admin, &who, &body).await
+}
+
+async fn accept_as(admin: &Admin, who: &Who, tool: &AcceptNamed) -> Result<Json<ToolDetail>, Problem> {
     who.require(Role::Operator)?;
-    match admin.gate.accept_tool(&upstream, &name, &body.digest, who.name(), who.channel).await {
+    match admin.gate.accept_tool(&tool.upstream, &tool.name, &tool.digest, who.name(), who.channel).await {
         Ok(tool) => Ok(Json(tool)),
         Err(NotAccepted::Unknown) => Err(Problem::not_found()),
         Err(NotAccepted::AnotherDigest) => Err(Problem::another_definition()),
         Err(NotAccepted::Store(error)) => Err(error.into()),
     }
+}
+
+/// Which upstream to ask; all, if none is named.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refresh {
+    upstream: Option<String>,
+}
+
+/// What one upstream answered.
+#[derive(Serialize)]
+pub struct Refreshed {
+    upstream: String,
+    /// How many tools it lists.
+    tools: Option<usize>,
+    /// Why it could not be asked.
+    error: Option<String>,
+}
+
+/// `POST tools/refresh`: asks upstreams for their tools now, without waiting for an agent that does.
+pub async fn refresh(
+    State(admin): State<Arc<Admin>>,
+    who: Who,
+    Body(Refresh { upstream }): Body<Refresh>,
+) -> Result<Json<Page<Refreshed>>, Problem> {
+    who.require(Role::Operator)?;
+    let asked = admin.gate.refresh_tools(upstream.as_deref()).await.ok_or_else(Problem::not_found)?;
+    let items = asked.into_iter().map(|asked| {
+        let (tools, error) = match asked.tools {
+            Ok(tools) => (Some(tools), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Refreshed { upstream: asked.upstream, tools, error }
+    });
+    Ok(Json(Page { items: items.collect(), next: None }))
 }

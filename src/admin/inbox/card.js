@@ -102,7 +102,7 @@ export class Card {
     if (!flags.includes("new_tool")) return slot.replaceChildren();
     const note = "Approving lets this one call run. The tool itself is accepted below, under tools, by an operator.";
     try {
-      const detail = await get(`tools/${encodeURIComponent(call.upstream)}/${encodeURIComponent(call.tool)}`);
+      const detail = await get(`tools/definition?${new URLSearchParams({ upstream: call.upstream, name: call.tool })}`);
       slot.replaceChildren(...definition(detail), el("p", "hint", note));
     } catch (problem) {
       slot.replaceChildren(el("p", "problem", visible(problem.message)));

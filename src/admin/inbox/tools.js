@@ -7,11 +7,37 @@ import { clockTime } from "./time.js";
 /** A click counts only if its row has stood still for this long, ms. */
 const GUARD = 400;
 
+const by = (id) => document.getElementById(id);
+
 export class Tools {
   constructor(me) {
     this.me = me;
     this.rows = new Map();
-    for (const id of ["tools-open", "tools-accepted"]) document.getElementById(id).replaceChildren();
+    for (const id of ["tools-open", "tools-accepted"]) by(id).replaceChildren();
+    by("tools-problem").textContent = "";
+    by("tools-refresh").hidden = !this.isOperator;
+    by("tools-refresh").onclick = () => this.refresh();
+    this.count();
+  }
+
+  get isOperator() {
+    return this.me.roles.includes("operator");
+  }
+
+  /** Asks all upstreams for their tools; what they list comes with the events. */
+  async refresh() {
+    by("tools-refresh").disabled = true;
+    by("tools-problem").textContent = "";
+    try {
+      const asked = await post("tools/refresh");
+      const broken = asked.items.filter((item) => item.error);
+      const lines = broken.map((item) => `The tools of ${item.upstream} cannot be listed: ${item.error}`);
+      by("tools-problem").replaceChildren(visible(lines.join("\n"), { lines: true }));
+    } catch (problem) {
+      by("tools-problem").replaceChildren(visible(problem.message));
+    } finally {
+      by("tools-refresh").disabled = false;
+    }
   }
 
   /** Shows a tool, or what has become of it. */
@@ -19,7 +45,7 @@ export class Tools {
     const key = `${tool.upstream}/${tool.name}`;
     let row = this.rows.get(key);
     if (!row) {
-      row = { element: document.getElementById("tool").content.firstElementChild.cloneNode(true) };
+      row = { element: by("tool").content.firstElementChild.cloneNode(true) };
       row.element.dataset.tool = key;
       row.element.querySelector("details").addEventListener("toggle", () => this.open(row));
       this.rows.set(key, row);
@@ -40,10 +66,11 @@ export class Tools {
     this.count();
   }
 
-  /** In its list, by upstream and name. */
+  /** In its list, by upstream and name; one that moves to the other is folded up. */
   place(row) {
-    const list = document.getElementById(row.tool.state === "accepted" ? "tools-accepted" : "tools-open");
+    const list = by(row.tool.state === "accepted" ? "tools-accepted" : "tools-open");
     if (row.element.parentElement === list) return;
+    row.element.querySelector("details").open = false;
     const later = [...list.children].find((other) => other.dataset.tool > row.element.dataset.tool);
     list.insertBefore(row.element, later ?? null);
   }
@@ -51,21 +78,21 @@ export class Tools {
   count() {
     const rows = [...this.rows.values()];
     const open = rows.filter((row) => row.tool.state !== "accepted").length;
-    document.getElementById("tools").hidden = rows.length === 0;
-    document.getElementById("tools-count").textContent = String(open);
-    document.getElementById("tools-count").classList.toggle("some", open > 0);
-    document.getElementById("tools-rest").textContent = `${rows.length - open} accepted`;
+    by("tools").hidden = rows.length === 0 && !this.isOperator;
+    by("tools-count").textContent = String(open);
+    by("tools-count").classList.toggle("some", open > 0);
+    by("tools-rest").textContent = `${rows.length - open} accepted`;
   }
 
   /** The body, once it is looked at. */
-  async open(row) {
+  async open(row, problem = "") {
     if (!row.element.querySelector("details").open || row.shown) return;
     row.shown = true;
     const body = row.element.querySelector('[data-slot="body"]');
     try {
       const { upstream, name } = row.tool;
-      const detail = await get(`tools/${encodeURIComponent(upstream)}/${encodeURIComponent(name)}`);
-      body.replaceChildren(...facts(detail), ...definition(detail), ...this.acceptButton(row, detail));
+      const detail = await get(`tools/definition?${new URLSearchParams({ upstream, name })}`);
+      body.replaceChildren(...facts(detail), ...definition(detail), ...this.acceptButton(row, detail, problem));
     } catch (problem) {
       row.shown = null;
       body.replaceChildren(el("p", "problem", visible(problem.message)));
@@ -73,10 +100,10 @@ export class Tools {
   }
 
   /** What is sent is the digest of what is on the screen. */
-  acceptButton(row, detail) {
+  acceptButton(row, detail, refused) {
     if (detail.state === "accepted") return [];
-    if (!this.me.roles.includes("operator")) return [el("p", "hint", "Accepting it needs the role operator.")];
-    const problem = el("p", "problem");
+    if (!this.isOperator) return [el("p", "hint", "Accepting it needs the role operator.")];
+    const problem = el("p", "problem", refused);
     const button = el("button", "approve", "Accept this definition");
     button.type = "button";
     button.dataset.action = "accept";
@@ -86,10 +113,14 @@ export class Tools {
       button.disabled = true;
       const { upstream, name, definition_digest: digest } = detail;
       try {
-        this.update(await post(`tools/${encodeURIComponent(upstream)}/${encodeURIComponent(name)}/accept`, { digest }));
+        this.update(await post("tools/accept", { upstream, name, digest }));
       } catch (failure) {
+        if (failure.status === 412) {
+          // Not what was on the screen: what it is now comes in its place.
+          row.shown = null;
+          return this.open(row, failure.message);
+        }
         problem.textContent = failure.message;
-        row.shown = failure.status === 412 ? null : row.shown;
         button.disabled = false;
       }
     });

@@ -7,6 +7,7 @@ mod listed;
 mod offered;
 mod pins;
 mod records;
+mod refresh;
 
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ pub use listed::{announce, list_changed};
 pub use offered::Offered;
 pub use pins::{Pins, follow};
 pub use records::{NotAccepted, ToolFilter};
+pub use refresh::Refreshed;
 
 use crate::catalog::{Catalogue, Tool};
 

@@ -38,6 +38,8 @@ pub struct Pins {
     known: ArcSwap<HashMap<String, StoredTool>>,
     shared: Mutex<HashMap<String, Arc<Definition>>>,
     told: Mutex<HashSet<String>>,
+    /// Held while the gateway itself asks for the list.
+    pub(super) asking: tokio::sync::Mutex<()>,
 }
 
 impl Pins {
@@ -52,6 +54,7 @@ impl Pins {
             known: ArcSwap::default(),
             shared: Mutex::default(),
             told: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
         }
     }
 
@@ -111,11 +114,12 @@ impl Pins {
         self.mode == NewTools::Deny && self.state(name, digest) != ToolState::Accepted
     }
 
-    /// Whether the store knows this as the last definition, and has heard of it of late.
+    /// Whether the store knows this as the last definition, has heard of it of late, and has nothing to accept.
     pub fn is_known(&self, name: &str, digest: &str, now: Timestamp) -> bool {
+        let accepts = self.own || self.mode == NewTools::Accept || self.wants_first_list();
         self.known.load().get(name).is_some_and(|pin| {
             let accepted = pin.accepted.as_ref().is_some_and(|accepted| accepted.digest == digest);
-            let as_it_should_be = accepted || !(self.own || self.mode == NewTools::Accept);
+            let as_it_should_be = accepted || !accepts;
             pin.offered == digest && as_it_should_be && now.since(pin.last_offered) < REMEMBERED
         })
     }
@@ -134,6 +138,11 @@ impl Pins {
     /// Whether nothing of the upstream was ever accepted, although somebody has to.
     pub fn awaits_acceptance(&self) -> bool {
         !self.own && self.mode != NewTools::Accept && self.none_accepted()
+    }
+
+    /// Whether no tool of the upstream was ever seen.
+    pub fn none_seen(&self) -> bool {
+        self.known.load().is_empty()
     }
 
     /// In whose name what is seen is accepted.

@@ -71,6 +71,11 @@ impl Home {
         self
     }
 
+    /// The section of that name.
+    pub fn upstreams(&self) -> Value {
+        self.config["upstreams"].clone()
+    }
+
     /// The sample tree.
     pub fn root(&self) -> &Path {
         &self.root
