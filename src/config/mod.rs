@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::catalog::Catalogue;
 use crate::clock::Timestamp;
 use crate::record::{Depth, Source};
 use crate::secret::{Secret, TokenHash};
@@ -67,6 +68,8 @@ pub struct PolicyConfig {
     pub require: Vec<String>,
     /// Built-in guardrails that are switched off.
     pub disable: Vec<String>,
+    /// What the configured upstreams' tools take, by upstream: examples and tests are read with them.
+    pub catalogues: BTreeMap<String, Catalogue>,
 }
 
 /// How an upstream is reached.

@@ -128,7 +128,7 @@ impl Request {
 
     /// The floor of a tool that no operator has accepted as it is defined.
     fn new_tool(&self) -> Option<Floor> {
-        self.executor.pins.floor(self.target.tool()?, self.target.definition()?)
+        self.executor.pins.floor(self.target.tool()?, &self.target.definition()?.digest)
     }
 
     fn say(&self, touched: Touched) -> Judged {

@@ -106,7 +106,7 @@ pub struct Executor {
     upstream: Arc<dyn Upstream>,
     config: UpstreamConfig,
     space: Space,
-    pins: tools::Pins,
+    pins: Arc<tools::Pins>,
 }
 
 impl Gate {
@@ -119,7 +119,9 @@ impl Gate {
             .executors
             .iter()
             .map(|(id, e)| {
-                let executor = policy::Executor { space: e.space.clone(), config: e.config.clone() };
+                let accepted: Arc<dyn policy::Accepted> = Arc::clone(&e.pins) as _;
+                let executor =
+                    policy::Executor { space: e.space.clone(), config: e.config.clone(), accepted: Some(accepted) };
                 (id.clone(), executor)
             })
             .collect();
@@ -238,7 +240,7 @@ impl Gate {
             .filter_map(|upstream| {
                 let config = parts.config.upstreams.get(upstream.id())?.clone();
                 let space = Space::new(&config);
-                let (id, pins) = (config.id.clone(), tools::Pins::new(&config));
+                let (id, pins) = (config.id.clone(), Arc::new(tools::Pins::new(&config)));
                 Some((id, Arc::new(Executor { upstream, config, space, pins })))
             })
             .collect();

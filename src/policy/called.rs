@@ -1,5 +1,7 @@
 //! One call as examples and tests write it: a shell text, or what `policy explain` takes.
 
+use std::collections::BTreeMap;
+
 use super::model::TOOLS_CALL;
 use super::request::{self, Request};
 use crate::catalog::{Catalogue, Tool};
@@ -8,6 +10,9 @@ use crate::diagnostic::did_you_mean;
 use crate::facet::path::Space;
 use crate::facet::{Touched, extract_shell};
 use crate::message::Limits;
+
+/// What the tools of configured upstreams take, by upstream.
+pub(super) type Catalogues = BTreeMap<String, Catalogue>;
 
 /// A call, and what it would touch.
 #[derive(Debug)]
@@ -20,7 +25,13 @@ pub(super) struct Called {
 impl Called {
     /// Reads a call; in it, `$ROOT` stands for `root`, where there is one. None, and an error, where nobody can tell what
     /// is meant; the inner error says why the gateway would answer the call as malformed.
-    pub fn read(node: &Node, space: &Space, root: Option<&str>, report: &mut Report) -> Option<Result<Self, String>> {
+    pub fn read(
+        node: &Node,
+        space: &Space,
+        root: Option<&str>,
+        catalogues: &Catalogues,
+        report: &mut Report,
+    ) -> Option<Result<Self, String>> {
         if node.scalar().is_some() {
             let text = node.text(report)?;
             return Some(Self::command(&root.map_or_else(|| text.into(), |root| with_root(text, root)), space));
@@ -52,7 +63,7 @@ impl Called {
                 return None;
             }
         };
-        let tool = request.entry(&catalogue(&request));
+        let tool = request.entry(&catalogue(&request, catalogues));
         let touched = request.touched(&tool, space);
         Some(touched.map(|touched| Self { request, tool, touched }).map_err(|malformed| malformed.to_string()))
     }
@@ -77,10 +88,14 @@ fn json_text(text: &str) -> String {
     quoted.trim_matches('"').to_owned()
 }
 
-/// The first built-in catalogue that knows the tool: the one that the upstream is called after, then the workspace's.
-fn catalogue(request: &Request) -> Catalogue {
+/// The first catalogue that knows the tool: of the upstreams that are configured (the one that is named, if one is), then
+/// of the built-in ones that which the upstream is called after, then the workspace's.
+fn catalogue(request: &Request, catalogues: &Catalogues) -> Catalogue {
+    let is_meant = |id: &String| request.upstream.as_ref().is_none_or(|named| named == id);
+    let mut configured = catalogues.iter().filter(|(id, _)| is_meant(id)).map(|(_, catalogue)| catalogue);
     let knows = |catalogue: &&Catalogue| request.tool.as_ref().is_some_and(|tool| catalogue.tools.contains_key(tool));
     let mut names = Catalogue::builtin_names();
     names.sort_by_key(|name| (request.upstream.as_deref() != Some(name), *name != "workspace", *name));
-    names.into_iter().filter_map(Catalogue::builtin).find(knows).cloned().unwrap_or_default()
+    let mut builtin = names.into_iter().filter_map(Catalogue::builtin);
+    configured.find(knows).or_else(|| builtin.find(knows)).cloned().unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! The examples that rules carry: a policy whose examples fail does not load.
 
-use super::called::Called;
+use super::called::{Called, Catalogues};
 use super::judge::{Subject, calls, matches, target};
 use super::model::Rule;
 use super::reach::guards;
@@ -21,19 +21,19 @@ pub(super) struct Examples {
 }
 
 /// Runs the examples of one file.
-pub(super) fn check(draft: &FileDraft, report: &mut Report) {
+pub(super) fn check(draft: &FileDraft, catalogues: &Catalogues, report: &mut Report) {
     let groups = draft.groups.iter().flat_map(|group| &group.rules);
     for RuleDraft { rule, examples, .. } in draft.guardrails.iter().chain(groups) {
         for (nodes, wanted) in [(&examples.matching, true), (&examples.not_matching, false)] {
             for node in nodes {
-                run(rule, node, wanted, report);
+                run(rule, node, wanted, catalogues, report);
             }
         }
     }
 }
 
-fn run(rule: &Rule, node: &Node, wanted: bool, report: &mut Report) {
-    let Some(read) = Called::read(node, &Space::new(&nowhere()), None, report) else { return };
+fn run(rule: &Rule, node: &Node, wanted: bool, catalogues: &Catalogues, report: &mut Report) {
+    let Some(read) = Called::read(node, &Space::new(&nowhere()), None, catalogues, report) else { return };
     let called = match read {
         Ok(called) => called,
         Err(what) => {

@@ -2,37 +2,62 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::closed::passes;
 use super::examples::nowhere;
-use super::judge::judge_with_advice;
+use super::judge::{Judgement, judge_with_advice};
 use super::limit::{Charge, Then};
 use super::model::{Policy, TOOLS_CALL};
 use super::request::{Request, Unread};
 use crate::clock::Timestamp;
-use crate::config::UpstreamConfig;
+use crate::config::{NewTools, Transport, UpstreamConfig};
 use crate::diagnostic::did_you_mean;
+use crate::facet::Floor;
 use crate::facet::path::Space;
 use crate::identity::Directory;
 use crate::message::Limits;
-use crate::record::FacetRecord;
+use crate::record::{FacetRecord, ToolState};
 
 /// What must be known of an upstream to judge its calls.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Executor {
     /// Its file system.
     pub space: Space,
     /// Its settings, the catalogue among them.
     pub config: UpstreamConfig,
+    /// What is accepted of its tools, where that can be looked up.
+    pub accepted: Option<Arc<dyn Accepted>>,
 }
 
 impl Executor {
-    /// From the settings.
+    /// From the settings alone.
     pub fn new(config: UpstreamConfig) -> Self {
-        Self { space: Space::new(&config), config }
+        Self { space: Space::new(&config), config, accepted: None }
     }
+
+    /// What is known of a tool: `unknown` where it was never offered, nothing where that cannot be looked up.
+    fn tool_state(&self, tool: &str) -> Option<Value> {
+        let needs_nobody =
+            self.config.new_tools == NewTools::Accept || matches!(self.config.transport, Transport::Workspace);
+        match &self.accepted {
+            Some(accepted) => Some(accepted.state(tool).map_or_else(|| json!("unknown"), |state| json!(state))),
+            None if needs_nobody => Some(json!(ToolState::Accepted)),
+            None => None,
+        }
+    }
+}
+
+/// What an operator has accepted of one upstream's tools.
+pub trait Accepted: Send + Sync {
+    /// How a tool that was last offered stands; none if it never was.
+    fn state(&self, tool: &str) -> Option<ToolState>;
+    /// The floor under its calls.
+    fn floor(&self, tool: &str) -> Option<Floor>;
+    /// Makes a refusal of the judgement of a call with that floor, where new tools are refused.
+    fn refuse(&self, floor: &Floor, judgement: &mut Judgement);
 }
 
 /// Why a question has no answer: it is none, or names what does not exist; in a sentence that says what to do.
@@ -50,7 +75,8 @@ impl std::error::Error for Unanswerable {}
 /// Judges the call that `request` describes, as if made at `now` (config.md: "`policy explain` and `POST policy/explain`
 /// take …") and answers with `verdict`, `facets`, `decided_by`, `floors`, `reasons`, `needed_for_allow`, and with
 /// `shadow_verdict` and `shadow_decided_by` where something in shadow mode concerns it; `limits` says what it would take
-/// of the limits of allows, which are not looked up here; a call that no upstream would see is the verdict `malformed`
+/// of the limits of allows, which are not looked up here; `tool_state` how far an operator has accepted the tool, null where
+/// that is not known here; a call that no upstream would see is the verdict `malformed`
 /// with `error`. Blocks where a recursive tool is walked.
 ///
 /// What the request leaves out: the agent's settings stand in for `group`, `source` and `depth`; the only upstream for
@@ -103,10 +129,18 @@ fn answer(
     let group = caller(policy, directory, &mut request)?;
     let executor = executor(executors, &mut request)?;
     let tool = request.entry(&executor.config.catalogue);
-    let touched =
+    let mut touched =
         request.touched(&tool, &executor.space).map_err(|malformed| Unread::Message(malformed.to_string()))?;
+    let accepted = executor.accepted.as_ref();
+    let new = request.tool.as_ref().and_then(|tool| Some((accepted?, accepted?.floor(tool)?)));
+    if let (Some((_, floor)), Some(facet)) = (&new, touched.facets.first_mut()) {
+        facet.floors.push(floor.clone());
+    }
     let subject = request.subject(&group, &tool, Some(now));
-    let (judgement, advice) = judge_with_advice(policy, &subject, &touched, &executor.space);
+    let (mut judgement, advice) = judge_with_advice(policy, &subject, &touched, &executor.space);
+    if let Some((accepted, floor)) = &new {
+        accepted.refuse(floor, &mut judgement);
+    }
     let limits: Vec<Value> = judgement.charges.iter().map(limit).collect();
     let records: Vec<_> = judgement.facets.into_iter().map(|facet| facet.record).collect();
     let floors: BTreeSet<_> = records.iter().flat_map(|record| &record.floors).collect();
@@ -116,6 +150,8 @@ fn answer(
         "agent": request.agent,
         "group": group,
         "upstream": request.upstream,
+        "tool": request.tool,
+        "tool_state": request.tool.as_ref().and_then(|tool| executor.tool_state(tool)),
         "facets": facets,
         "decided_by": judgement.decided_by,
         "floors": floors,

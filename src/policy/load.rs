@@ -74,7 +74,7 @@ fn tested(
     }
 
     let mut read: Vec<link::Read> = sources.iter().map(|(path, bytes)| read::file(&shown(path), bytes)).collect();
-    read.iter_mut().for_each(|(report, draft)| examples::check(draft, report));
+    read.iter_mut().for_each(|(report, draft)| examples::check(draft, &config.catalogues, report));
 
     let mut own: Vec<PathBuf> = own_files.to_vec();
     own.extend(find::files(&in_force.files).0);
@@ -112,7 +112,7 @@ fn tested(
     }
     policy.version = version(&sources, &config.disable);
     let sources = sources.into_iter().map(|(path, bytes)| (shown(path), bytes)).collect();
-    suite::finish(Loaded { policy, warnings: Vec::new(), files, sources }, tests)
+    suite::finish(Loaded { policy, warnings: Vec::new(), files, sources }, tests, &config.catalogues)
 }
 
 /// The files that [`load`] would read.

@@ -41,7 +41,7 @@ pub use claimed::{Claim, Claimed};
 pub use closed::passes;
 pub use decimal::Decimal;
 pub use evidence::{Evidence, Rejudged};
-pub use explain::{Executor, Unanswerable, explain, malformed};
+pub use explain::{Accepted, Executor, Unanswerable, explain, malformed};
 pub use judge::{FacetJudgement, Judgement, Shadow, Subject, judge, needs_walk};
 pub use limit::{Charge, Period, Then};
 pub use load::{Loaded, files, load, load_instead, own_files, test};

@@ -98,12 +98,22 @@ async fn what_is_new_or_changed_is_held_until_it_is_accepted() {
     assert_eq!(gateway.approve(&held).await.0, 200);
     assert_eq!(text(&reply(answer, 1).await), "ran buy", "an approval is for that one call");
 
+    // So does a question about a call, for what was never offered too.
+    let explain = |tool: &str| json!({ "tool": tool, "arguments": {} });
+    for (tool, state) in [("buy", "new"), ("none", "unknown")] {
+        let (_, answer) = gateway.api(Method::POST, "policy/explain", explain(tool)).await;
+        let told = (&answer["verdict"], &answer["tool_state"], &answer["decided_by"]);
+        assert_eq!(told, (&json!("ask"), &json!(state), &json!(["floor:new_tool"])), "{answer}");
+    }
+
     let (list, code) = cli(&place.home, &gateway, &["list"]);
     assert!(code == 0 && list.contains("buy") && list.contains("new") && list.contains("default: ask"), "{list}");
     let (said, code) = cli(&place.home, &gateway, &["accept", "shop", "--all"]);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("accepted shop buy") && said.contains("accepted shop look"), "{said}");
     assert_eq!(text(&agent.call(2, "buy", json!({})).await), "ran buy");
+    let (_, answer) = gateway.api(Method::POST, "policy/explain", explain("buy")).await;
+    assert_eq!((&answer["verdict"], &answer["tool_state"]), (&json!("allow"), &json!("accepted")), "{answer}");
     let (said, code) = cli(&place.home, &gateway, &["accept", "shop", "--all"]);
     assert!(code == 0 && said.contains("nothing is new or changed"), "{said}");
 
@@ -153,6 +163,8 @@ async fn where_new_tools_are_denied_they_are_refused_and_not_listed() {
     let gateway = place.home.serve();
     for agent in [Agent::legacy(&gateway.url("shop")).await, Agent::modern(&gateway.url("shop"))] {
         assert!(names(&agent, 1).await.is_empty());
+        let (_, answer) = gateway.api(Method::POST, "policy/explain", json!({ "tool": "look" })).await;
+        assert_eq!((&answer["verdict"], &answer["tool_state"]), (&json!("deny"), &json!("new")), "{answer}");
         let refused = agent.call(2, "look", json!({})).await;
         assert_eq!(about(&refused)["reason"], "policy", "{refused}");
         assert!(text(&refused).contains("an operator must accept it"), "{refused}");

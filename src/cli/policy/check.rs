@@ -81,7 +81,7 @@ impl Check {
             Some(config) => (config.policy.clone(), None),
             None => salvage(&file),
         };
-        let (policy, note) = if self.files.is_empty() { (policy, note) } else { (self.alone(policy.disable), None) };
+        let (policy, note) = if self.files.is_empty() { (policy, note) } else { (self.alone(policy), None) };
         let files = policy::files(&policy);
         let mut loaded = None;
         if is_valid || !files.is_empty() {
@@ -116,12 +116,12 @@ impl Check {
     }
 
     /// The files that were named: single ones need not have what all of them together must.
-    fn alone(&self, disable: Vec<String>) -> PolicyConfig {
+    fn alone(&self, base: PolicyConfig) -> PolicyConfig {
         // What a shell makes of `policies/*.yaml` names their tests too.
         let policies: Vec<&PathBuf> = self.files.iter().filter(|file| !policy::suite::is_test(file)).collect();
         let named = if policies.is_empty() { self.files.iter().collect() } else { policies };
         let files = named.into_iter().map(|file| literal(file)).collect();
-        PolicyConfig { files, require: Vec::new(), disable }
+        PolicyConfig { files, require: Vec::new(), ..base }
     }
 }
 

@@ -192,6 +192,9 @@ fn sentence(answer: &Value) -> String {
     if !known.is_empty() {
         text.push_str(&format!("\n  {}", known.join(", ")));
     }
+    if answer.get("tool_state").is_some_and(Value::is_null) && of("upstream").and(of("tool")).is_some() {
+        text.push_str("\n  whether an operator has accepted the tool as it is defined is not looked up here");
+    }
     for limit in answer.get("limits").and_then(Value::as_array).into_iter().flatten() {
         let of = |name: &str| limit.get(name).and_then(Value::as_str).unwrap_or("(unknown: over the limit)");
         text.push_str(&format!("\n  counts {} against the limit of {}: {}", of("amount"), of("rule"), of("limit")));

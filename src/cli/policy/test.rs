@@ -93,9 +93,9 @@ fn alone(config: Option<&Config>, policies: &[&PathBuf], tests: &[&PathBuf]) -> 
             files.push(tested(test).ok_or_else(lost)?);
         }
     }
-    let disable = config.map(|config| config.policy.disable.clone()).unwrap_or_default();
     let files = files.iter().map(|file| super::check::literal(file)).collect();
-    Ok(PolicyConfig { files, require: Vec::new(), disable })
+    let policy = config.map(|config| config.policy.clone()).unwrap_or_default();
+    Ok(PolicyConfig { files, require: Vec::new(), ..policy })
 }
 
 fn absolute(file: &Path) -> PathBuf {

@@ -72,6 +72,7 @@ fn file_fields(root: &Node, file: PathBuf, around: &Surroundings<'_>, report: &m
     }
     let policy = fields.required("policy", report).and_then(|node| policy(node, around, report));
     let upstreams = upstreams(fields.required("upstreams", report), around, report);
+    let catalogues = upstreams.iter().map(|(id, upstream)| (id.clone(), upstream.catalogue.clone())).collect();
     let agents = people::agents(fields.optional("agents"), report);
     let approvers = people::approvers(fields.optional("approvers"), report);
     people::refuse_shared_tokens(&agents, &approvers, report);
@@ -84,7 +85,7 @@ fn file_fields(root: &Node, file: PathBuf, around: &Surroundings<'_>, report: &m
         admin,
         public_url,
         state_dir: state_dir?,
-        policy: policy?,
+        policy: PolicyConfig { catalogues, ..policy? },
         upstreams,
         agents: agents.into_iter().map(|person| person.config).collect(),
         approvers: approvers.into_iter().map(|person| person.config).collect(),
@@ -162,7 +163,7 @@ fn policy(node: &Node, around: &Surroundings<'_>, report: &mut Report) -> Option
         }
     }
     fields.finish(report);
-    Some(PolicyConfig { files, require, disable })
+    Some(PolicyConfig { files, require, disable, ..PolicyConfig::default() })
 }
 
 fn upstreams(node: Option<&Node>, around: &Surroundings<'_>, report: &mut Report) -> BTreeMap<String, UpstreamConfig> {

@@ -13,7 +13,7 @@ use crate::catalog::Catalogue;
 use crate::clock::Timestamp;
 use crate::config::{NewTools, Transport, UpstreamConfig};
 use crate::facet::{Floor, FloorWhy};
-use crate::policy::Judgement;
+use crate::policy::{self, Judgement};
 use crate::record::{AcceptedRecord, Rejection, ToolState, Verdict};
 use crate::store::{Accepting, StoreError, StoredTool};
 
@@ -71,12 +71,12 @@ impl Pins {
     }
 
     /// The floor under calls of a tool that is not accepted as it is defined now; none too where no list was seen.
-    pub fn floor(&self, name: &str, definition: &Definition) -> Option<Floor> {
-        if definition.digest.is_empty() {
+    pub fn floor(&self, name: &str, digest: &str) -> Option<Floor> {
+        if digest.is_empty() {
             return None;
         }
         let upstream = &self.upstream;
-        let what = match self.state(name, &definition.digest) {
+        let what = match self.state(name, digest) {
             ToolState::Accepted => return None,
             ToolState::New => format!("no operator has accepted the tool `{name}` of `{upstream}` yet"),
             ToolState::Changed => {
@@ -180,6 +180,27 @@ impl Pins {
             next.extend(tools.iter().map(|tool| (tool.name.clone(), tool.clone())));
             next
         });
+    }
+}
+
+/// As the tools were last offered; what never was is new whenever it comes.
+impl policy::Accepted for Pins {
+    fn state(&self, tool: &str) -> Option<ToolState> {
+        let known = self.known.load();
+        match known.get(tool) {
+            Some(pin) => Some(Self::state(self, tool, &pin.offered)),
+            None => self.own.then_some(ToolState::Accepted),
+        }
+    }
+
+    fn floor(&self, tool: &str) -> Option<Floor> {
+        let known = self.known.load();
+        let offered = known.get(tool).map_or("never offered", |pin| &pin.offered);
+        Self::floor(self, tool, offered)
+    }
+
+    fn refuse(&self, floor: &Floor, judgement: &mut Judgement) {
+        Self::refuse(self, floor, judgement);
     }
 }
 

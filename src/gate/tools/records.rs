@@ -226,7 +226,7 @@ fn verdicts(
     definition: &Definition,
 ) -> BTreeMap<String, ToolVerdict> {
     let (held, refused) =
-        (executor.pins.floor(tool, definition).is_some(), executor.pins.refuses(tool, &definition.digest));
+        (executor.pins.floor(tool, &definition.digest).is_some(), executor.pins.refuses(tool, &definition.digest));
     let of = |group: &str| {
         let prospect = Prospect {
             group,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::called::Catalogues;
 use super::find;
 pub use super::find::{is_test, tested};
 use super::load::Loaded;
@@ -193,19 +194,19 @@ pub(super) fn read(policies: &[PathBuf], which: &Tests) -> Result<Drafts, Box<Di
 }
 
 /// Runs the tests. What one asks for that the policy does not have is an error in its report.
-pub(super) fn run(policy: &Policy, drafts: Drafts) -> (Vec<Report>, Vec<TestResult>) {
+pub(super) fn run(policy: &Policy, drafts: Drafts, catalogues: &Catalogues) -> (Vec<Report>, Vec<TestResult>) {
     let mut results = Vec::new();
     let mut reports = Vec::new();
     for (mut report, tests) in drafts {
-        results.extend(tests.iter().filter_map(|test| run::run(policy, test, &mut report)));
+        results.extend(tests.iter().filter_map(|test| run::run(policy, test, catalogues, &mut report)));
         reports.push(report);
     }
     (reports, results)
 }
 
 /// Puts the policy and its tests together, unless a test could not be run.
-pub(super) fn finish(loaded: Loaded, drafts: Drafts) -> Result<Tested, Vec<Diagnostic>> {
-    let (reports, results) = run(&loaded.policy, drafts);
+pub(super) fn finish(loaded: Loaded, drafts: Drafts, catalogues: &Catalogues) -> Result<Tested, Vec<Diagnostic>> {
+    let (reports, results) = run(&loaded.policy, drafts, catalogues);
     if reports.iter().any(Report::has_errors) {
         return Err(reports.into_iter().flat_map(Report::into_diagnostics).collect());
     }

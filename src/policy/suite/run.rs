@@ -7,7 +7,7 @@ use crate::config::yaml::{Mark, Report};
 use crate::config::{FileSystem, UpstreamConfig};
 use crate::diagnostic::did_you_mean;
 use crate::facet::path::Space;
-use crate::policy::called::Called;
+use crate::policy::called::{Called, Catalogues};
 use crate::policy::closed::passes;
 use crate::policy::examples::nowhere;
 use crate::policy::judge::judge_with_advice;
@@ -15,7 +15,7 @@ use crate::policy::model::{Policy, Rule};
 use crate::policy::request::Request;
 
 /// Runs a test. None, and an error, if it cannot be run.
-pub fn run(policy: &Policy, draft: &Draft, report: &mut Report) -> Option<TestResult> {
+pub fn run(policy: &Policy, draft: &Draft, catalogues: &Catalogues, report: &mut Report) -> Option<TestResult> {
     let known = draft.rules.iter().filter(|(rule, at)| is_known(policy, rule, *at, report)).count();
     let tree = made(draft, report)?;
     let config = match &tree {
@@ -24,7 +24,7 @@ pub fn run(policy: &Policy, draft: &Draft, report: &mut Report) -> Option<TestRe
     };
     let space = Space::new(&config);
     let root = tree.as_ref().map(|tree| tree.root().to_string_lossy().into_owned());
-    let called = Called::read(&draft.call, &space, root.as_deref(), report)?;
+    let called = Called::read(&draft.call, &space, root.as_deref(), catalogues, report)?;
     let group = group(policy, draft, called.as_ref().ok(), report)?;
     if known < draft.rules.len() {
         return None;

@@ -184,3 +184,22 @@ fn coverage_names_the_rules_that_no_passing_test_decides() {
     let names: Vec<&str> = coverage.undecided.iter().map(|rule| rule.label.as_str()).collect();
     assert_eq!((coverage.decided, names), (2, vec!["read-docs", "no-moves", "no-mail"]));
 }
+
+/// What a configured upstream's tools take is what its catalogue says; without one, what a built-in entry of that name does.
+#[test]
+fn tests_and_examples_know_the_configured_catalogues() {
+    use crate::catalog::Catalogue;
+    let tool = Catalogue::builtin("filesystem").unwrap().tools["read_text_file"].clone();
+    let tests = "
+- { call: { upstream: shelf, tool: fetch_page, arguments: { path: docs/a.md } }, verdict: allow, rule: read-docs }
+- { call: { tool: fetch_page, arguments: { path: docs/a.md } }, verdict: allow, rule: read-docs }
+- { call: { upstream: other, tool: fetch_page, arguments: { path: docs/a.md } }, verdict: ask }
+- { call: { upstream: shelf, tool: read_file, arguments: { path: docs/a.md } }, verdict: allow, rule: read-docs }
+";
+    let folder = folder(&[("base.test.yaml", tests)]);
+    let shelf = Catalogue { tools: [("fetch_page".to_owned(), tool)].into() };
+    let config = PolicyConfig { catalogues: [("shelf".to_owned(), shelf)].into(), ..config(&folder) };
+    let tested = test(&config, &[], &Tests::Beside).unwrap_or_else(|found| panic!("{}", told(&found)));
+    let failures: Vec<_> = tested.results.iter().filter(|r| !r.passed).map(|r| r.difference()).collect();
+    assert_eq!(failures, [] as [&str; 0]);
+}
