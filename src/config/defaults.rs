@@ -8,8 +8,8 @@ use std::time::Duration;
 use url::{Host, Url};
 
 use super::{
-    AllowSelf, ApprovalsConfig, AuditConfig, Config, FileSystem, ForwardPaths, Listen, NewTools, OnDisconnect, Os,
-    PolicyConfig, Transport, UpstreamConfig,
+    AllowSelf, ApprovalsConfig, AuditConfig, ClaimKey, Config, FileSystem, ForwardPaths, Listen, NewTools,
+    OnDisconnect, Os, PolicyConfig, Transport, UpstreamConfig,
 };
 use crate::catalog::Catalogue;
 use crate::clock::Timestamp;
@@ -37,7 +37,8 @@ impl Config {
         }
     }
 
-    /// The redaction that hides the values of all configured headers, whole and without their scheme.
+    /// The redaction that hides the values of all configured headers, whole and without their scheme, and the secrets of
+    /// claims.
     pub fn redaction(&self) -> Redaction {
         let headers = self.upstreams.values().flat_map(|upstream| match &upstream.transport {
             Transport::Url { headers, .. } => headers.as_slice(),
@@ -47,7 +48,11 @@ impl Config {
             let bare = value.expose().split_once(' ').map(|(_, bare)| Secret::new(bare.trim()));
             std::iter::once(value.clone()).chain(bare)
         });
-        Redaction::new(values.collect())
+        let claims = self.agents.iter().filter_map(|agent| match &agent.claims {
+            Some(ClaimKey::Secret(secret)) => Some(secret.clone()),
+            Some(ClaimKey::Ed25519(_)) | None => None,
+        });
+        Redaction::new(values.chain(claims).collect())
     }
 }
 

@@ -201,6 +201,17 @@ pub struct AgentConfig {
     pub source: Source,
     /// Root or sub.
     pub depth: Depth,
+    /// With what its signed claims are checked; none: it makes none.
+    pub claims: Option<ClaimKey>,
+}
+
+/// The one key, and so the one algorithm, of an agent's signed claims.
+#[derive(Clone, Debug)]
+pub enum ClaimKey {
+    /// Shared, at least 32 bytes; HS256.
+    Secret(Secret),
+    /// Public; Ed25519.
+    Ed25519([u8; 32]),
 }
 
 /// One approver.

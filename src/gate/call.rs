@@ -15,6 +15,7 @@ use super::route::Forwarded;
 use super::session::{Reply, Session, ToClient};
 use super::{Permit, asked, headers, hold, label, shown, tasks};
 use crate::approval::Held;
+use crate::clock::Timestamp;
 use crate::message::Message;
 use crate::message::json::Kind;
 use crate::policy::passes;
@@ -34,6 +35,8 @@ pub struct Call {
     pub headers: Forwarded,
     /// What it was judged on, until it is written down: once, in the first line about it.
     pub evidence: Option<Value>,
+    /// When the client sent the request.
+    pub received: Timestamp,
 }
 
 /// Serves one request of a client to its end.
@@ -194,7 +197,8 @@ async fn judge_and_run(
     let gate = &session.gate;
     let started = Instant::now();
     let policy = gate.policy().policy;
-    let judged = match judged(policy, &session.executor, &session.agent, &target, &message, gate.clock.now()).await {
+    let now = gate.clock.now();
+    let judged = match judged(policy, &session.executor, &session.agent, &target, &message, now, now).await {
         Ok(judged) => judged,
         Err(malformed) => {
             hold::let_go(session, earlier).await;
@@ -212,8 +216,8 @@ async fn judge_and_run(
         gate.metrics.shadowed(&session.agent.config.group, shadow.verdict);
     }
     let record = record(session, &message, &target, &judged);
-    let evidence = gate.evidence(&target, &message, &judged);
-    let call = Call { session: Arc::clone(session), message, target, record, headers, evidence: Some(evidence) };
+    let evidence = Some(gate.evidence(&target, &message, &judged));
+    let call = Call { session: Arc::clone(session), message, target, record, headers, received: now, evidence };
     let denied = judged.judgement.verdict == Verdict::Deny;
     let refused = if gate.is_draining() {
         Some(Rejection::Draining)
@@ -260,8 +264,8 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         agent: agent.name.clone(),
         owner: agent.owner.clone(),
         group: agent.group.clone(),
-        source: agent.source,
-        depth: agent.depth,
+        source: judged.standing.source,
+        depth: judged.standing.depth,
         session: session.key().map(str::to_owned),
         upstream: session.executor.id().to_owned(),
         tool: target.tool().map(str::to_owned),

@@ -8,10 +8,10 @@ use crate::approval::Script;
 use crate::clock::Timestamp;
 use crate::config::ForwardPaths;
 use crate::facet::{self, Facet, FacetKind, Floor, Malformed, Touched};
-use crate::identity::Agent;
+use crate::identity::{Agent, Standing, Unsound};
 use crate::message::json::Kind;
 use crate::message::{Message, Span, Value};
-use crate::policy::{Claimed, Judgement, Policy, Subject, judge, needs_walk};
+use crate::policy::{CLAIM, Claimed, Judgement, Policy, Subject, judge, needs_walk};
 use crate::record::Verdict;
 
 /// What a request is to the policy.
@@ -61,9 +61,12 @@ pub struct Judged {
     pub scripts: Vec<Script>,
     /// The policy's version.
     pub policy: String,
+    /// Who calls: by a signed claim, or the agent's settings.
+    pub standing: Standing,
 }
 
-/// Judges a request now: file system and policy as they are, `now` for what has a date.
+/// Judges a request now: file system and policy as they are, `now` for what has a date; `received` is when its client sent
+/// it, at which a signed claim must be good.
 pub async fn judged(
     policy: Arc<Policy>,
     executor: &Arc<Executor>,
@@ -71,8 +74,11 @@ pub async fn judged(
     target: &Target,
     message: &Arc<Message>,
     now: Timestamp,
+    received: Timestamp,
 ) -> Result<Judged, Malformed> {
+    let standing = agent.standing(message.params_tree(), received);
     let request = Request {
+        standing,
         policy,
         executor: Arc::clone(executor),
         agent: Arc::clone(agent),
@@ -99,6 +105,7 @@ async fn aside(work: impl FnOnce() -> Result<Judged, Malformed> + Send + 'static
 
 /// All that a judgement looks at.
 struct Request {
+    standing: Result<Standing, Unsound>,
     policy: Arc<Policy>,
     executor: Arc<Executor>,
     agent: Arc<Agent>,
@@ -133,11 +140,13 @@ impl Request {
 
     fn say(&self, touched: Touched) -> Judged {
         let (agent, message) = (&self.agent.config, &self.message);
+        let settings = Standing { source: agent.source, depth: agent.depth };
+        let standing = self.standing.as_ref().copied().unwrap_or(settings);
         let subject = Subject {
             group: &agent.group,
             agent: Some(&agent.name),
-            source: Some(agent.source),
-            depth: Some(agent.depth),
+            source: Some(standing.source),
+            depth: Some(standing.depth),
             claimed: Claimed::of(message.params_tree()),
             at: Some(self.now),
             upstream: Some(&self.executor.config.id),
@@ -154,8 +163,11 @@ impl Request {
         if let Some(new) = self.new_tool() {
             self.executor.pins.refuse(&new, &mut judgement);
         }
+        if let Err(unsound) = &self.standing {
+            judgement.refuse(CLAIM, unsound.to_string());
+        }
         let scripts = if judgement.verdict == Verdict::Ask { scripts::read(&touched) } else { Vec::new() };
-        Judged { touched, judgement, scripts, policy: self.policy.version.clone() }
+        Judged { touched, judgement, scripts, policy: self.policy.version.clone(), standing }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod asked;
 mod call;
+mod claim;
 mod client;
 mod desk;
 mod forward;

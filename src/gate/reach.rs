@@ -13,6 +13,7 @@ use super::route::{Flight, Forwarded, Route};
 use super::session::{Handshake, Session};
 use super::tools::Definition;
 use super::{CHANNEL, Permit};
+use crate::identity::CLAIM_KEY;
 use crate::message::{Limits, Message, compose};
 
 /// How soon an unknown tool makes the gateway look at the list again.
@@ -167,6 +168,7 @@ impl Session {
             Era::Modern => request.at(&["params", "_meta"]).and_then(|(_, raw)| serde_json::from_str(raw).ok()).map(
                 |mut meta: serde_json::Map<String, serde_json::Value>| {
                     meta.remove("progressToken");
+                    meta.remove(CLAIM_KEY);
                     meta
                 },
             ),

@@ -179,7 +179,8 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     }
     let policy = gate.policy().policy;
     let now = gate.clock.now();
-    let mut judged = judged(policy, &call.session.executor, &call.session.agent, &call.target, &call.message, now)
+    let (executor, agent) = (&call.session.executor, &call.session.agent);
+    let mut judged = judged(policy, executor, agent, &call.target, &call.message, now, call.received)
         .await
         .map_err(|malformed| stale(&malformed.to_string()))?;
     // The limits that the approver was told of ask again, whether or not there is room by now.

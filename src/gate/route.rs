@@ -11,7 +11,7 @@ use dashmap::DashMap;
 use tokio::sync::{mpsc, oneshot};
 
 use super::link::{Fault, Inbound, Link, Outgoing, UpstreamError};
-use super::{CHANNEL, Permit};
+use super::{CHANNEL, Permit, claim};
 use crate::message::{Kind, Message, Span, compose};
 
 /// One open link and the requests that wait on it.
@@ -76,6 +76,7 @@ impl Route {
     ) -> Result<Flight, UpstreamError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let token = message.progress_token();
+        edits.extend(claim::cut(message));
         if let Some(span) = message.id_span() {
             edits.push((span, id.to_string()));
         }

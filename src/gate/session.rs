@@ -18,7 +18,7 @@ use super::client::Client;
 use super::link::{Era, UpstreamError};
 use super::route::{Route, Unrouted};
 use super::tools::{Offered, list_changed};
-use super::{CHANNEL, Executor, Gate, Permit, call, roots};
+use super::{CHANNEL, Executor, Gate, Permit, call, claim, roots};
 use crate::identity::Agent;
 use crate::message::Message;
 use crate::policy::passes;
@@ -202,7 +202,10 @@ impl Session {
             return;
         }
         let sent = match self.route().await {
-            Ok(route) => route.tell(Permit::mint(), message.method(), message.bytes().clone()).await,
+            Ok(route) => {
+                let edits: Vec<_> = claim::cut(&message).into_iter().collect();
+                route.tell(Permit::mint(), message.method(), message.spliced(&edits)).await
+            }
             Err(error) => Err(error),
         };
         if let Err(error) = sent {

@@ -135,7 +135,8 @@ async fn again(gate: &Arc<Gate>, held: &Held) -> Result<Call, String> {
     if let (Era::Modern, Some(definition)) = (session.era, target.definition()) {
         headers.params = headers::made(definition, arguments(&message), None)?;
     }
-    Ok(Call { session, message, target, record: held.call().clone(), headers, evidence: None })
+    let (record, received) = (held.call().clone(), held.call().created_at);
+    Ok(Call { session, message, target, record, headers, received, evidence: None })
 }
 
 fn other_target(message: &Message) -> Target {
@@ -188,7 +189,8 @@ async fn judge_again(gate: &Arc<Gate>, held: &Held) {
         }
         None => other_target(&message),
     };
-    let denied = match judged(gate.policy().policy, executor, &agent, &target, &message, gate.clock.now()).await {
+    let (now, received) = (gate.clock.now(), held.call().created_at);
+    let denied = match judged(gate.policy().policy, executor, &agent, &target, &message, now, received).await {
         Ok(judged) if judged.judgement.verdict == Verdict::Deny => {
             format!("now denied by {}", judged.judgement.decided_by.join(", "))
         }

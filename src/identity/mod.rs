@@ -1,7 +1,11 @@
 //! Credential → agent or approver.
 
+mod claim;
+
 use std::collections::HashMap;
 use std::sync::Arc;
+
+pub use claim::{CLAIM_KEY, Standing, Unsound};
 
 use crate::clock::Timestamp;
 use crate::config::{AgentConfig, ApproverConfig, Config, Role, TokenConfig};
@@ -143,6 +147,7 @@ fn local_agent() -> AgentConfig {
         tokens: Vec::new(),
         source: Source::Interactive,
         depth: Depth::Root,
+        claims: None,
     }
 }
 

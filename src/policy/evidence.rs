@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claimed::Claimed;
 use super::examples::nowhere;
-use super::judge::{Judgement, Subject, judge};
+use super::judge::{CLAIM, Judgement, Subject, judge};
 use super::model::Policy;
 use super::recorded::{Doubt, Lean, Recorded};
 use crate::facet::path::Space;
@@ -21,9 +21,9 @@ pub struct Evidence {
     category: Option<String>,
     #[serde(default, skip_serializing_if = "Claimed::is_silent")]
     claimed: Claimed,
-    /// Whether it was refused for its tool being new, whatever policy says.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    refused: bool,
+    /// What refused it whatever policy says: its tool being new, or a claim that is not sound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused_by: Option<String>,
     touched: Touched,
 }
 
@@ -63,7 +63,10 @@ impl Evidence {
         Self {
             category: category.map(str::to_owned),
             claimed,
-            refused: judgement.verdict == Verdict::Deny && judgement.decided_by == [new_tool()],
+            refused_by: match judgement.decided_by.as_slice() {
+                [by] if judgement.verdict == Verdict::Deny && (*by == new_tool() || by == CLAIM) => Some(by.clone()),
+                _ => None,
+            },
             touched: touched.recorded(redaction, arguments),
         }
     }
@@ -106,8 +109,8 @@ impl Evidence {
             ..subject.clone()
         };
         let said = judge(policy, &subject, &self.touched, &NOWHERE);
-        if self.refused && said.verdict != Verdict::Deny {
-            return (Verdict::Deny, vec![new_tool()]);
+        if let Some(by) = self.refused_by.as_ref().filter(|_| said.verdict != Verdict::Deny) {
+            return (Verdict::Deny, vec![by.clone()]);
         }
         (said.verdict, said.decided_by)
     }

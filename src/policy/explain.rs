@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::closed::passes;
 use super::examples::nowhere;
-use super::judge::{Judgement, judge_with_advice};
+use super::judge::{CLAIM, Judgement, judge_with_advice};
 use super::limit::{Charge, Then};
 use super::model::{Policy, TOOLS_CALL};
 use super::request::{Request, Unread};
@@ -17,7 +17,7 @@ use crate::config::{NewTools, Transport, UpstreamConfig};
 use crate::diagnostic::did_you_mean;
 use crate::facet::Floor;
 use crate::facet::path::Space;
-use crate::identity::Directory;
+use crate::identity::{CLAIM_KEY, Directory, Standing, Unsound};
 use crate::message::Limits;
 use crate::record::{FacetRecord, ToolState};
 
@@ -126,7 +126,7 @@ fn answer(
     if passes(request.kind(), &request.method) {
         return Ok(plain("allow", &format!("`{}` is on the closed list of methods that pass", request.method)));
     }
-    let group = caller(policy, directory, &mut request)?;
+    let (group, unsound) = caller(policy, directory, &mut request, now)?;
     let executor = executor(executors, &mut request)?;
     let tool = request.entry(&executor.config.catalogue);
     let mut touched =
@@ -140,6 +140,9 @@ fn answer(
     let (mut judgement, advice) = judge_with_advice(policy, &subject, &touched, &executor.space);
     if let Some((accepted, floor)) = &new {
         accepted.refuse(floor, &mut judgement);
+    }
+    if let Some(unsound) = unsound {
+        judgement.refuse(CLAIM, unsound.to_string());
     }
     let limits: Vec<Value> = judgement.charges.iter().map(limit).collect();
     let records: Vec<_> = judgement.facets.into_iter().map(|facet| facet.record).collect();
@@ -194,8 +197,14 @@ fn plain(verdict: &str, reason: &str) -> Value {
     })
 }
 
-/// The group, and what the agent's settings say where the request does not.
-fn caller(policy: &Policy, directory: &Directory, request: &mut Request) -> Result<String, String> {
+/// The group, and what the agent's settings or a signed claim in `raw` say where the request does not; and why that claim
+/// is refused, if it is.
+fn caller(
+    policy: &Policy,
+    directory: &Directory,
+    request: &mut Request,
+    now: Timestamp,
+) -> Result<(String, Option<Unsound>), String> {
     if let Some(group) = &request.group
         && !policy.groups().any(|known| known == group)
     {
@@ -215,17 +224,25 @@ fn caller(policy: &Policy, directory: &Directory, request: &mut Request) -> Resu
     if let Some(agent) = agent {
         let config = &agent.config;
         request.agent.get_or_insert_with(|| config.name.clone());
-        request.source.get_or_insert(config.source);
-        request.depth.get_or_insert(config.depth);
-        return Ok(request.group.clone().unwrap_or_else(|| config.group.clone()));
+        let settings = Standing { source: config.source, depth: config.depth };
+        let standing = agent.standing(request.params.as_ref(), now);
+        let Standing { source, depth } = standing.as_ref().copied().unwrap_or(settings);
+        request.source.get_or_insert(source);
+        request.depth.get_or_insert(depth);
+        return Ok((request.group.clone().unwrap_or_else(|| config.group.clone()), standing.err()));
+    }
+    let meta = request.params.as_ref().and_then(|params| params.get("_meta"));
+    if meta.is_some_and(|meta| meta.get(CLAIM_KEY).is_some()) {
+        return Err("`raw` has a signed claim: say whose, with `agent`".to_owned());
     }
     let groups: Vec<&str> = policy.groups().collect();
-    match (&request.group, groups.as_slice()) {
-        (Some(group), _) => Ok(group.clone()),
-        (None, [only]) => Ok((*only).to_owned()),
-        (None, groups) if groups.contains(&"default") => Ok("default".into()),
-        (None, groups) => Err(format!("say who calls: an `agent`, or a `group` ({})", groups.join(", "))),
-    }
+    let group = match (&request.group, groups.as_slice()) {
+        (Some(group), _) => group.clone(),
+        (None, [only]) => (*only).to_owned(),
+        (None, groups) if groups.contains(&"default") => "default".into(),
+        (None, groups) => return Err(format!("say who calls: an `agent`, or a `group` ({})", groups.join(", "))),
+    };
+    Ok((group, None))
 }
 
 /// The upstream, or a nameless one without files where none is configured.

@@ -74,7 +74,22 @@ pub struct Judgement {
     pub walks: Vec<(usize, Below)>,
 }
 
+/// How `decided_by` names a signed claim that is not sound.
+pub const CLAIM: &str = "claim";
+
 impl Judgement {
+    /// Makes a refusal of it that policy has no part in; `by` as in `decided_by`.
+    pub fn refuse(&mut self, by: &str, reason: String) {
+        self.verdict = Verdict::Deny;
+        self.decided_by = vec![by.to_owned()];
+        self.reasons = vec![reason];
+        self.rejection = Some(Rejection::Policy);
+        self.requirement = None;
+        if let Some(facet) = self.facets.first_mut() {
+            facet.record.verdict = Verdict::Deny;
+        }
+    }
+
     /// The judgement of a call that is over limits that ask: held, whatever else asks.
     #[must_use]
     pub fn over(mut self, over: &[Charge]) -> Self {

@@ -42,7 +42,7 @@ pub use closed::passes;
 pub use decimal::Decimal;
 pub use evidence::{Evidence, Rejudged};
 pub use explain::{Accepted, Executor, Unanswerable, explain, malformed};
-pub use judge::{FacetJudgement, Judgement, Shadow, Subject, judge, needs_walk};
+pub use judge::{CLAIM, FacetJudgement, Judgement, Shadow, Subject, judge, needs_walk};
 pub use limit::{Charge, Period, Then};
 pub use load::{Loaded, files, load, load_instead, own_files, test};
 pub use model::{Policy, Rule};

@@ -23,6 +23,8 @@ pub(super) struct Request {
     pub depth: Option<Depth>,
     /// By the `_meta` of `raw`.
     pub claimed: Claimed,
+    /// The params of `raw`, where a signed claim may be.
+    pub params: Option<Value>,
     pub upstream: Option<String>,
     pub tool: Option<String>,
     pub method: String,
@@ -117,7 +119,7 @@ impl Request {
         } else {
             (None, params.cloned())
         };
-        Ok(Self { tool, method, arguments, claimed: Claimed::of(params), ..Self::default() })
+        Ok(Self { tool, method, arguments, claimed: Claimed::of(params), params: params.cloned(), ..Self::default() })
     }
 
     fn check(&self) -> Result<(), String> {

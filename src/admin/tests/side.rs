@@ -97,6 +97,7 @@ impl Side {
             tokens: vec![TokenConfig { hash: TokenHash::of(AGENT), expires: None }],
             source: Source::default(),
             depth: Depth::default(),
+            claims: None,
         }];
         change(&mut config);
         let clock = Clock::manual(START);

@@ -73,7 +73,7 @@ fn file_fields(root: &Node, file: PathBuf, around: &Surroundings<'_>, report: &m
     let policy = fields.required("policy", report).and_then(|node| policy(node, around, report));
     let upstreams = upstreams(fields.required("upstreams", report), around, report);
     let catalogues = upstreams.iter().map(|(id, upstream)| (id.clone(), upstream.catalogue.clone())).collect();
-    let agents = people::agents(fields.optional("agents"), report);
+    let agents = people::agents(fields.optional("agents"), around, report);
     let approvers = people::approvers(fields.optional("approvers"), report);
     people::refuse_shared_tokens(&agents, &approvers, report);
     let approvals = fields.optional("approvals").and_then(|node| approvals(node, report)).unwrap_or_default();

@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
 use super::super::yaml::{Fields, Mark, Node, Report};
-use super::super::{AgentConfig, AllowSelf, ApproverConfig, Role, TokenConfig, expiry, is_name};
+use super::super::{AgentConfig, AllowSelf, ApproverConfig, ClaimKey, Role, TokenConfig, expiry, is_name};
+use super::values::Surroundings;
 use crate::record::{Depth, Source};
 use crate::secret::TokenHash;
 
@@ -13,13 +17,16 @@ pub(super) const ALLOW_SELF: [(&str, AllowSelf); 3] =
 const ROLES: [(&str, Role); 4] =
     [("viewer", Role::Viewer), ("approver", Role::Approver), ("operator", Role::Operator), ("auditor", Role::Auditor)];
 
+/// Bytes of a shared secret: as many as the hash has (RFC 7518, section 3.2).
+const SHORTEST_SECRET: usize = 32;
+
 /// Somebody, and where each of their tokens stands.
 pub(super) struct Person<T> {
     pub(super) config: T,
     tokens: Vec<(TokenHash, Mark)>,
 }
 
-pub(super) fn agents(node: Option<&Node>, report: &mut Report) -> Vec<Person<AgentConfig>> {
+pub(super) fn agents(node: Option<&Node>, around: &Surroundings<'_>, report: &mut Report) -> Vec<Person<AgentConfig>> {
     people(node, "an agent", report, |fields, name, tokens, report| {
         let group = fields.required("group", report).and_then(|node| node.text(report));
         let owner = fields.optional("owner").and_then(|node| node.text(report));
@@ -29,6 +36,7 @@ pub(super) fn agents(node: Option<&Node>, report: &mut Report) -> Vec<Person<Age
         let depth = fields
             .optional("depth")
             .and_then(|node| node.choice(&[("root", Depth::Root), ("sub", Depth::Sub)], report));
+        let claims = fields.optional("claims").and_then(|node| claim_key(node, around, report));
         Some(AgentConfig {
             name,
             group: group?.to_owned(),
@@ -36,8 +44,41 @@ pub(super) fn agents(node: Option<&Node>, report: &mut Report) -> Vec<Person<Age
             tokens,
             source: source.unwrap_or_default(),
             depth: depth.unwrap_or_default(),
+            claims,
         })
     })
+}
+
+/// `{ secret: … }` or `{ public_key: … }`.
+fn claim_key(node: &Node, around: &Surroundings<'_>, report: &mut Report) -> Option<ClaimKey> {
+    let mut fields = Fields::new(node, "the key of claims", report)?;
+    let secret = fields.optional("secret").and_then(|node| {
+        let secret = around.secret(node, report)?;
+        if secret.expose().len() < SHORTEST_SECRET {
+            report
+                .error(node.at, format!("the secret has less than {SHORTEST_SECRET} bytes and could be guessed"))
+                .help("make one with `openssl rand -base64 48`, and put it here as `${NAME}` from the environment");
+            return None;
+        }
+        Some(ClaimKey::Secret(secret))
+    });
+    let public_key = fields.optional("public_key").and_then(|node| {
+        let bytes = URL_SAFE_NO_PAD.decode(node.text(report)?).ok();
+        let key = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+        if key.is_none() {
+            report
+                .error(node.at, "this is no public key of Ed25519")
+                .help("write its 32 bytes as base64url without padding: the `x` of its JWK (RFC 8037)");
+        }
+        key.map(ClaimKey::Ed25519)
+    });
+    if fields.has("secret") == fields.has("public_key") {
+        report
+            .error(node.at, "claims are checked with one key")
+            .help("write `secret: \"${NAME}\"` for HS256, or `public_key:` for Ed25519");
+    }
+    fields.finish(report);
+    secret.or(public_key)
 }
 
 pub(super) fn approvers(node: Option<&Node>, report: &mut Report) -> Vec<Person<ApproverConfig>> {

@@ -50,8 +50,9 @@ impl Session {
         let prospect = Prospect {
             group: &agent.group,
             agent: Some(&agent.name),
-            source: Some(agent.source),
-            depth: Some(agent.depth),
+            // A signed claim may say otherwise.
+            source: agent.claims.is_none().then_some(agent.source),
+            depth: agent.claims.is_none().then_some(agent.depth),
             at: self.gate.clock.now(),
             upstream: self.executor.id(),
             tool: name,

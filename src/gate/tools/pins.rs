@@ -14,7 +14,7 @@ use crate::clock::Timestamp;
 use crate::config::{NewTools, Transport, UpstreamConfig};
 use crate::facet::{Floor, FloorWhy};
 use crate::policy::{self, Judgement};
-use crate::record::{AcceptedRecord, Rejection, ToolState, Verdict};
+use crate::record::{AcceptedRecord, ToolState, Verdict};
 use crate::store::{Accepting, StoreError, StoredTool};
 
 /// How many definitions are shared between sessions; beyond that they are read anew.
@@ -94,18 +94,11 @@ impl Pins {
 
     /// Makes a refusal of a judgement where new tools are refused and this one is; a refusal for other reasons stays.
     pub fn refuse(&self, floor: &Floor, judgement: &mut Judgement) {
-        if self.mode != NewTools::Deny || judgement.verdict == Verdict::Deny {
-            return;
-        }
-        let why = floor.detail.clone().unwrap_or_default();
-        let reason = format!("{why}; an operator must accept it (`portcullis tools list`, `portcullis tools accept`)");
-        judgement.verdict = Verdict::Deny;
-        judgement.decided_by = vec![format!("floor:{}", FloorWhy::NewTool.as_str())];
-        judgement.reasons = vec![reason];
-        judgement.rejection = Some(Rejection::Policy);
-        judgement.requirement = None;
-        if let Some(facet) = judgement.facets.first_mut() {
-            facet.record.verdict = Verdict::Deny;
+        if self.mode == NewTools::Deny && judgement.verdict != Verdict::Deny {
+            let why = floor.detail.as_deref().unwrap_or_default();
+            let reason =
+                format!("{why}; an operator must accept it (`portcullis tools list`, `portcullis tools accept`)");
+            judgement.refuse(&format!("floor:{}", FloorWhy::NewTool.as_str()), reason);
         }
     }
 

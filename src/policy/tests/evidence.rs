@@ -236,6 +236,8 @@ fn a_refusal_for_a_new_tool_stays_whatever_the_policy() {
     assert_eq!(range(&asked, &all(&[])), (Ask, Ask));
     (refused.verdict, refused.decided_by) = (Deny, vec!["floor:new_tool".to_owned()]);
     assert_eq!(range(&Kept::of(&touched, &refused, "{}", &[]), &all(&[])), (Deny, Deny));
+    refused.decided_by = vec!["claim".to_owned()];
+    assert_eq!(range(&Kept::of(&touched, &refused, "{}", &[]), &all(&[])), (Deny, Deny));
 }
 
 #[test]
