@@ -115,7 +115,7 @@ const POLICY_KEYS: [(&str, &str); 5] = [
 ];
 
 /// The same of `portcullis.yaml`.
-const CONFIG_KEYS: [(&str, &str, &str); 12] = [
+const CONFIG_KEYS: [(&str, &str, &str); 13] = [
     ("docs/configuration.md", "Keys of portcullis.yaml", "STRANGER: 1"),
     ("docs/configuration.md", "`listen`", "listen: { STRANGER: 1 }"),
     ("docs/configuration.md", "`listen.mcp`", "listen: { mcp: { STRANGER: 1 } }"),
@@ -123,6 +123,7 @@ const CONFIG_KEYS: [(&str, &str, &str); 12] = [
     ("docs/configuration.md", "`policy`", "policy: { STRANGER: 1 }"),
     ("docs/configuration.md", "An upstream", "upstreams: { u: { STRANGER: 1 } }"),
     ("docs/configuration.md", "An agent", "agents: [{ STRANGER: 1 }]"),
+    ("docs/configuration.md", "`claims` of an agent", "agents: [{ claims: { STRANGER: 1 } }]"),
     ("docs/configuration.md", "An approver", "approvers: [{ STRANGER: 1 }]"),
     ("docs/configuration.md", "A token", "agents: [{ tokens: [{ STRANGER: 1 }] }]"),
     ("docs/configuration.md", "`approvals`", "approvals: { STRANGER: 1 }"),

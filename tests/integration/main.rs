@@ -4,6 +4,7 @@
 mod harness;
 
 mod bad_input;
+mod claims;
 mod cli;
 mod demo;
 mod docs;
