@@ -104,6 +104,8 @@ struct Call<'a> {
     walked: usize,
     /// Strings that may name a path, with their pointers.
     loose: Vec<(String, &'a str)>,
+    /// Whole program texts, which may be the name of one.
+    programs: Vec<(String, &'a str)>,
 }
 
 /// How a path is used.
@@ -126,6 +128,7 @@ impl<'a> Call<'a> {
             floors: Vec::new(),
             walked: 0,
             loose: Vec::new(),
+            programs: Vec::new(),
         }
     }
 

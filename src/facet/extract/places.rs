@@ -200,8 +200,8 @@ impl<'a> Call<'a> {
         self.add(FacetKind::Path(facet), reading.floors);
     }
 
-    /// Where strays may start: the root, the working directories, each path argument and its folder.
-    pub(super) fn bases(&self) -> Vec<Location> {
+    /// Where strays may start: the root, the working directories, each of those paths and its folder.
+    pub(super) fn bases(&self, is_meant: impl Fn(&PathFacet) -> bool) -> Vec<Location> {
         let mut bases = self.space.guess(".", &[]);
         let mut add = |at: Location| {
             if !bases.contains(&at) {
@@ -210,6 +210,9 @@ impl<'a> Call<'a> {
         };
         for facet in &self.facets {
             let FacetKind::Path(path) = &facet.kind else { continue };
+            if !is_meant(path) {
+                continue;
+            }
             for at in [Some(&path.lexical), path.physical.first()].into_iter().flatten() {
                 if let Some((_, above)) = at.components.split_last() {
                     add(Location::new(above.to_vec(), at.root.filter(|root| *root <= above.len())));

@@ -21,6 +21,8 @@ const MAX_MARKS: usize = 8;
 enum Known {
     /// A facet stands for it, or it names nothing.
     Fully,
+    /// It is a program's text, and facets stand for what it names.
+    Text,
     /// A facet stands for it, which does not say which paths are in it.
     InPart,
     /// Nothing.
@@ -70,6 +72,9 @@ impl<'a> Call<'a> {
         if matches!(known, Known::Fully) {
             return;
         }
+        if matches!(known, Known::Text) {
+            return self.programs.push((at.to_owned(), text));
+        }
         self.loose.push((at.to_owned(), text));
         if matches!(known, Known::InPart) {
             return;
@@ -95,6 +100,7 @@ impl<'a> Call<'a> {
         let mut known = Known::Not;
         for (pointer, argument) in &self.tool.arguments {
             match argument {
+                Argument::Command | Argument::Code if pointer.fits(keys) => known = Known::Text,
                 Argument::Command | Argument::Code | Argument::Env if pointer.covers(keys) => known = Known::InPart,
                 Argument::Url | Argument::Sql | Argument::Decode(_) if pointer.fits(keys) => known = Known::InPart,
                 Argument::Address if pointer.covers(keys) => return Known::Fully,
@@ -114,15 +120,19 @@ impl<'a> Call<'a> {
 
     /// Tries every loose string as a path.
     pub(super) fn try_strays(&mut self) {
-        if self.loose.is_empty() {
+        if self.loose.is_empty() && self.programs.is_empty() {
             return;
         }
-        let bases = self.bases();
+        let is_argument = |path: &PathFacet| path.command.is_none();
+        let (bases, of_texts) = (self.bases(|_| true), self.bases(is_argument));
+        let loose = std::mem::take(&mut self.loose).into_iter().map(|(pointer, text)| (pointer, text, &bases));
+        // A text as a whole does not start at what it names itself.
+        let texts = std::mem::take(&mut self.programs).into_iter().map(|(pointer, text)| (pointer, text, &of_texts));
         let mut places = 0_usize;
-        for (count, (pointer, text)) in std::mem::take(&mut self.loose).into_iter().enumerate() {
+        for (count, (pointer, text, bases)) in loose.chain(texts).enumerate() {
             let mut locations: Vec<Location> = Vec::new();
             for candidate in candidates(text) {
-                for at in self.space.guess(&candidate, &bases) {
+                for at in self.space.guess(&candidate, bases) {
                     if !locations.contains(&at) {
                         locations.push(at);
                     }

@@ -378,6 +378,18 @@ fn commands_are_taken_apart() {
     assert!(floors(&take(&text, &tree, r#"{"command":"ls docs \u202e"}"#)).contains(&FloorWhy::Invisible));
 }
 
+/// A text as a whole lies in no folder that it names: a deny of deletes there has nothing to say of a read.
+#[test]
+fn a_shell_text_is_no_path_below_what_it_names() {
+    let tree = Tree::usual();
+    let text = entry(&[("/command", Argument::Command)]);
+    let run = take(&text, &tree, r#"{"command":"cat docs/howto.md"}"#);
+    assert_eq!(facets(&run), ["command cat docs/howto.md", "read docs/howto.md"]);
+    let below_docs = |stray: &Stray| stray.locations.iter().any(|at| below(at).starts_with("docs/"));
+    assert!(!run.strays.iter().any(below_docs), "{:?}", run.strays);
+    assert!(strays_to(&take(&text, &tree, r#"{"command":"secrets/key.pem"}"#), "secrets/key.pem"));
+}
+
 #[test]
 fn command_lines_that_no_shell_reads_are_words() {
     let tree = Tree::usual();
