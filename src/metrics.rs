@@ -132,17 +132,21 @@ impl Metrics {
     }
 
     /// A call was judged in `took`.
-    pub fn judged(&self, group: &str, verdict: Verdict, took: Duration) {
-        self.said(group, verdict, "enforce");
+    pub fn judged(&self, took: Duration) {
         self.all.judge.observe(took.as_secs_f64());
+    }
+
+    /// The verdict on a call, as it is obeyed.
+    pub fn said(&self, group: &str, verdict: Verdict) {
+        self.count(group, verdict, "enforce");
     }
 
     /// What would have been said of a call had nothing been in shadow mode.
     pub fn shadowed(&self, group: &str, verdict: Verdict) {
-        self.said(group, verdict, "shadow");
+        self.count(group, verdict, "shadow");
     }
 
-    fn said(&self, group: &str, verdict: Verdict, mode: &str) {
+    fn count(&self, group: &str, verdict: Verdict, mode: &str) {
         let verdict = match verdict {
             Verdict::Allow => "allow",
             Verdict::Ask => "ask",
@@ -250,7 +254,8 @@ mod tests {
         let metrics = Metrics::new();
         metrics.call_ended("files", "read_file", "default", Outcome::Completed);
         metrics.rejected("default", Rejection::RateLimit);
-        metrics.judged("default", Verdict::Ask, Duration::from_micros(40));
+        metrics.said("default", Verdict::Ask);
+        metrics.judged(Duration::from_micros(40));
         metrics.shadowed("default", Verdict::Deny);
         metrics.awaiting(3);
         metrics.decided(Decision::Approve, "inbox", Duration::from_secs(7));

@@ -40,6 +40,9 @@ pub struct Held {
     pub delivered: bool,
     /// Whether the client was ever handed off (told to come back).
     pub handed_off: bool,
+    /// For a call that was over a limit when it was to run: when there is more room, if waiting helps.
+    #[serde(default)]
+    pub room_at: Option<Timestamp>,
 }
 
 /// The stored intent: enough to judge and send the call again after a restart.
@@ -162,6 +165,13 @@ pub enum Event {
         reason: Rejection,
         /// The sentence.
         detail: Option<String>,
+    },
+    /// It is over a limit when it is to run.
+    Over {
+        /// The sentence.
+        detail: String,
+        /// When there is more room, if waiting helps.
+        room_at: Option<Timestamp>,
     },
     /// The client or an operator stops it: withdrawn while waiting, asked to stop while running.
     Cancel {

@@ -65,6 +65,7 @@ pub(crate) fn held(id: &str) -> Held {
         cancel_requested: false,
         delivered: false,
         handed_off: false,
+        room_at: None,
     }
 }
 

@@ -50,6 +50,11 @@ impl Held {
                 Ok(())
             }
             Event::Refuse { reason, detail } => self.refuse(reason, detail, now),
+            Event::Over { detail, room_at } => {
+                self.refuse(Rejection::RateLimit, Some(detail), now)?;
+                self.room_at = room_at;
+                Ok(())
+            }
             Event::Cancel { detail } => self.cancel(detail, now),
             Event::Tick => {
                 self.tick(now);

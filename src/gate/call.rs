@@ -211,7 +211,11 @@ async fn judge_and_run(
             return client.answer(reply).await;
         }
     };
-    gate.metrics.judged(&session.agent.config.group, judged.judgement.verdict, started.elapsed());
+    gate.metrics.judged(started.elapsed());
+    let is_held = earlier.is_some();
+    if is_held || judged.judgement.verdict != Verdict::Allow {
+        gate.metrics.said(&session.agent.config.group, judged.judgement.verdict);
+    }
     if let Some(shadow) = &judged.judgement.shadow {
         gate.metrics.shadowed(&session.agent.config.group, shadow.verdict);
     }
@@ -311,18 +315,17 @@ async fn rejected(mut call: Call, client: Client, reason: Rejection, retry: Opti
 /// Refuses a call that is over a limit, and says when it may be tried again.
 async fn refuse_over(mut call: Call, client: Client, over: Over) {
     call.record.detail = Some(over.why);
-    let retry = over.wait.map_or(Retry::Never, |wait| {
-        // Rounded up: one that comes a moment too early would be refused again.
-        Retry::AfterMs(u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX))
-    });
-    rejected(call, client, Rejection::RateLimit, Some(retry)).await;
+    rejected(call, client, Rejection::RateLimit, Some(reply::when_there_is_room(over.wait))).await;
 }
 
 /// Runs a call that policy allows, if its limits let it: a begin and an end in the audit log, nothing in the store but
 /// what it takes of limits that are kept there.
 pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let gate = Arc::clone(&call.session.gate);
-    let taken = match gate.reserve(&judged.judgement.charges, &[]).await {
+    let reserved = gate.reserve(&judged.judgement.charges, &[]).await;
+    let verdict = if matches!(reserved, Reserved::Asks(_)) { Verdict::Ask } else { judged.judgement.verdict };
+    gate.metrics.said(&call.session.agent.config.group, verdict);
+    let taken = match reserved {
         Reserved::Taken(taken) => taken,
         Reserved::Over(over) => return refuse_over(call, client, over).await,
         Reserved::Asks(over) => {

@@ -189,7 +189,10 @@ async fn deliver(call: &Call, held: &Held, client: &Client) {
     let reply = match &held.kept {
         Some(kept) => kept_reply(&client.id, kept, record.released_at.map(|at| at.to_string()).as_deref()),
         None => {
-            let (text, retry) = reply::ended_text(record);
+            let (text, mut retry) = reply::ended_text(record);
+            if record.state == CallState::Rejected && record.reason.as_deref() == Some(Rejection::RateLimit.as_str()) {
+                retry = reply::when_there_is_room(held.room_at.map(|at| at.since(gate.clock.now())));
+            }
             reply::refusal(call.session.era, &client.id, record, &text, retry)
         }
     };
@@ -250,5 +253,6 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
         cancel_requested: false,
         delivered: false,
         handed_off: false,
+        room_at: None,
     }
 }

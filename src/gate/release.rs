@@ -40,7 +40,8 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
     let taken = match gate.reserve(&judged.judgement.charges, &held.call().decided_by).await {
         Reserved::Taken(taken) => taken,
         Reserved::Over(over) => {
-            let event = Event::Refuse { reason: Rejection::RateLimit, detail: Some(over.why) };
+            let room_at = over.wait.map(|wait| gate.clock.now().after(wait));
+            let event = Event::Over { detail: over.why, room_at };
             return not_now(&gate, &id, event).await;
         }
         Reserved::Asks(over) => {

@@ -3,6 +3,8 @@
 //! A refused tool call is a tool result with `isError: true`: a model reads it, a JSON-RPC error it may not. Everything
 //! else that is refused, and what is malformed, is a JSON-RPC error.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::link::{Era, Fault, UpstreamError};
@@ -91,6 +93,14 @@ pub fn rejected_text(record: &CallRecord) -> String {
     )
 }
 
+/// What a call over a limit may do: come again after that time; none if waiting does not help.
+pub fn when_there_is_room(wait: Option<Duration>) -> Retry {
+    wait.map_or(Retry::Never, |wait| {
+        // Rounded up: one that comes a moment too early would be refused again.
+        Retry::AfterMs(u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX))
+    })
+}
+
 /// The sentence for a held call that ended without running.
 pub fn ended_text(record: &CallRecord) -> (String, Retry) {
     let label = &record.label;
@@ -112,7 +122,7 @@ pub fn ended_text(record: &CallRecord) -> (String, Retry) {
             Retry::AfterMs(60_000),
         ),
         (CallState::Rejected, Some("rate_limit")) if note.is_some() => {
-            (format!("Not run: {label}: {}.", note.unwrap_or_default()), Retry::AfterMs(60_000))
+            (format!("Not run: {label}: {}.", note.unwrap_or_default()), Retry::Never)
         }
         (CallState::Rejected, Some("rate_limit")) => (
             format!(

@@ -18,6 +18,7 @@ groups:
         tool: write_file
         path: out/
         limit: { per: day, calls: 1, by: [/path], then: ask }
+      - { name: looked-at, verdict: ask, tool: read_file, path: docs/b.md }
 ";
 
 fn home() -> Home {
@@ -72,8 +73,33 @@ async fn over_a_limit_that_asks_a_human_decides() {
     let held = gateway.held(1).await;
     assert_eq!(held[0]["call"]["decided_by"], json!(["limit:small-writes"]), "{held:?}");
     assert_eq!(held[0]["call"]["verdict"], "ask");
+    let metrics = gateway.metrics().await;
+    for count in ["verdict=\"ask\"} 1", "verdict=\"allow\"} 2"] {
+        let line = format!("portcullis_verdicts_total{{group=\"default\",mode=\"enforce\",{count}");
+        assert!(metrics.contains(&line), "{line}: {metrics}");
+    }
     assert_eq!(std::fs::read_to_string(home.root().join("out/a.md")).expect("written"), "one");
     assert_eq!(gateway.approve(&held[0]).await.0, 200);
     assert!(ran(&crate::harness::agent::reply(answer, 3).await));
     assert_eq!(std::fs::read_to_string(home.root().join("out/a.md")).expect("written"), "two");
+}
+
+/// What is approved too late for its limit is told when there is room, not some time or other.
+#[tokio::test]
+async fn an_approved_call_over_a_limit_is_told_when_there_is_room() {
+    let home = home();
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "read_file", json!({ "path": "docs/b.md" })).await;
+    let held = gateway.held(1).await.remove(0);
+    for id in 2..=3 {
+        assert!(ran(&agent.call(id, "read_file", json!({ "path": "docs/a.md" })).await));
+    }
+    let over = agent.call(4, "read_file", json!({ "path": "docs/a.md" })).await;
+    assert_eq!(gateway.approve(&held).await.0, 200);
+    let refused = crate::harness::agent::reply(answer, 1).await;
+    assert_eq!(about(&refused)["reason"], "rate_limit", "{refused}");
+    let wait = |reply: &Value| about(reply)["after_ms"].as_u64().expect("a time to wait");
+    // The same midnight, a moment later.
+    assert!(wait(&refused) <= wait(&over) && wait(&over) - wait(&refused) < 20_000, "{over} {refused}");
 }
