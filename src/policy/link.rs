@@ -19,9 +19,9 @@ pub(super) type Read = (Report, FileDraft);
 /// Checks everything that several places must agree on, and builds the policy. What is wrong goes into the reports of
 /// the files; the policy is good only if they stay without errors.
 pub(super) fn link(mut files: Vec<Read>, builtin: Vec<Rule>) -> (Vec<Report>, Policy) {
-    unique(&mut files, "approval", |draft| draft.approvals.iter().map(|(name, _)| name).collect());
-    unique(&mut files, "group", |draft| draft.groups.iter().map(|group| &group.name).collect());
-    unique(&mut files, "rule", |draft| all_rules(draft).filter_map(|rule| rule.name.as_ref()).collect());
+    unique(&mut files, "an approval", |draft| draft.approvals.iter().map(|(name, _)| name).collect());
+    unique(&mut files, "a group", |draft| draft.groups.iter().map(|group| &group.name).collect());
+    unique(&mut files, "a rule", |draft| all_rules(draft).filter_map(|rule| rule.name.as_ref()).collect());
     label_apart(&mut files);
 
     let approvals: BTreeMap<String, Approval> = files
@@ -206,7 +206,7 @@ fn unique(files: &mut [Read], what: &str, names: impl Fn(&FileDraft) -> Vec<&Nam
                 }
                 Entry::Occupied(entry) => {
                     report
-                        .error(*at, format!("there is a {what} `{name}` already"))
+                        .error(*at, format!("there is {what} `{name}` already"))
                         .help(&*format!("the first is in {}; choose another name", entry.get()));
                 }
             }

@@ -161,10 +161,13 @@ pub fn guessed(bench: &Bench<'_>, findings: &mut Findings) {
         }
         let upstreams = field(settings, "upstreams").map(entries).unwrap_or_default();
         let at = upstreams.iter().find(|entry| *entry.key == **id).map_or(Mark::FILE, |entry| entry.at);
-        let message =
-            format!("what the arguments of `{id}` are is guessed from their names: no allow on a class covers them");
+        let message = format!(
+            "`{id}` has no `catalogue`: which arguments of its tools are paths, commands or URLs is guessed from their \
+             names (`path`, `file`, `command`, `url` and the like), and no allow on a class covers them"
+        );
         let help = format!(
-            "write `catalogue: NAME` if it is one of {}; else describe its tools there",
+            "`portcullis tools show {id} TOOL` lists what is guessed; write `catalogue: NAME` if it is one of {}, else \
+             describe its tools there",
             Catalogue::builtin_names().join(", ")
         );
         findings.add(file, at, message, help);
