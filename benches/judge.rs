@@ -43,7 +43,14 @@ fn shell_call(bencher: Bencher<'_, '_>, rules: usize) {
     Case::new(rules, Kind::All, "execute_cmd", r#"{"command":"git log --oneline -5 docs | head -3"}"#).judged(bencher);
 }
 
-/// The same with everything before the judgement: taking the text apart, resolving its paths.
+/// A program that nobody has described: denied words are looked for in all that it is given.
+#[divan::bench(args = RULES)]
+fn shell_call_of_an_unknown_program(bencher: Bencher<'_, '_>, rules: usize) {
+    Case::new(rules, Kind::All, "execute_cmd", r#"{"command":"looker --level=3 docs/guide docs/guide/a.md"}"#)
+        .judged(bencher);
+}
+
+/// The same as `shell_call` with everything before the judgement: taking the text apart, resolving its paths.
 #[divan::bench]
 fn shell_call_with_its_text_taken_apart(bencher: Bencher<'_, '_>) {
     let case = Case::new(10, Kind::All, "execute_cmd", r#"{"command":"git log --oneline -5 docs | head -3"}"#);
@@ -117,7 +124,7 @@ impl Case {
     }
 }
 
-/// Three rules that allow the calls measured here, and others to make up the number.
+/// Four rules that allow the calls measured here, and others to make up the number.
 fn policy(rules: usize, kind: Kind) -> String {
     let mut text = String::from(
         "version: 1
@@ -128,17 +135,18 @@ groups:
       - { name: refunds, verdict: allow, tool: refund, args: { amount: { le: 100 } } }
       - { name: reads, verdict: allow, tool: '@fs_read', path: docs/ }
       - { name: looks, verdict: allow, command: [git log, head] }
+      - { name: looker, verdict: allow, command: looker, path: docs/ }
 ",
     );
-    for number in 3..rules {
+    for number in 4..rules {
         let matching = match (kind, number % 4) {
             (Kind::Tools, _) | (Kind::All, 0) => format!("tool: tool_{number}, args: {{ amount: {{ gt: {number} }} }}"),
             (Kind::All, 1) => format!("path: [project-{number}/, /srv/data/{number}/]"),
             (Kind::All, 2) => format!("path: '**/private-{number}/*.key', access: read"),
             (Kind::All, _) => format!("command: [program-{number}, tool-{number} run]"),
         };
-        let verdict = ["allow", "ask", "deny"][number % 3];
-        let _ = writeln!(text, "      - {{ name: rule-{number}, verdict: {verdict}, {matching}, reason: Because. }}");
+        let verdict = ["allow", "ask", "deny, reason: No."][number % 3];
+        let _ = writeln!(text, "      - {{ name: r{number}, verdict: {verdict}, {matching} }}");
     }
     text
 }

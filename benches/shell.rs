@@ -84,13 +84,15 @@ fn texts() -> Vec<(&'static str, String)> {
         ("untabled", words("tool", "a=bc")),
         ("letters", words("echo", "x")),
         ("commands", "ls;".repeat(64 * 1024 / 3)),
+        ("quoted words", words("echo", "'a b' \"c\"")),
+        ("expansions", words("echo", "$x")),
         ("one word", format!("echo {}", "x".repeat(64 * 1024 - 8))),
         ("quoted", format!("git commit -m '{}'", "remove rm -rf ".repeat(4_600))),
         ("here", format!("cat <<'E'\n{}E\n", "a line of text\n".repeat(4_300))),
     ]
 }
 
-#[divan::bench(args = ["everyday", "echo", "cat", "untabled", "letters", "commands", "one word", "quoted", "here"])]
+#[divan::bench(args = ["everyday", "echo", "cat", "untabled", "letters", "commands", "quoted words", "expansions", "one word", "quoted", "here"])]
 fn judged(bencher: Bencher<'_, '_>, name: &str) {
     let bench = Bench::new();
     let space = bench.space();

@@ -11,6 +11,7 @@ mod sql;
 mod url;
 mod worker;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
@@ -112,6 +113,8 @@ pub struct CommandFacet {
     /// What [`Self::seen`] has found: each of its paths asks for it, under every rule.
     #[serde(skip)]
     pub(crate) found: OnceLock<Seen>,
+    /// What [`Self::brief`] is: the record of each of its paths has it.
+    pub(crate) short: OnceLock<String>,
 }
 
 /// What all that follows a program holds.
@@ -132,7 +135,7 @@ impl CommandFacet {
     /// As [`Self::shown`], words of more than 200 bytes and what follows the first 200 bytes left out: for what there is
     /// much of. A word is never cut, for half a secret is not recognised as one.
     pub fn brief(&self) -> String {
-        self.line(200)
+        self.short.get_or_init(|| self.line(200)).clone()
     }
 
     fn line(&self, most: usize) -> String {
@@ -168,7 +171,11 @@ impl CommandFacet {
 
 /// The names in a text, folded; quotes and backslashes part nothing.
 pub fn names(text: &str) -> Vec<String> {
-    let plain: String = text.replace("\\\n", "").chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let quotes = |c: char| matches!(c, '\'' | '"' | '\\');
+    let plain: Cow<'_, str> = match text.contains(quotes) {
+        true => text.replace("\\\n", "").chars().filter(|c| !quotes(*c)).collect(),
+        false => Cow::Borrowed(text),
+    };
     let parts = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
     fold(&plain).split(parts).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }

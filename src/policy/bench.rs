@@ -1,9 +1,11 @@
 //! One call before all rules that could concern it: what is said of each facet, by whom, and whether it is obeyed.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::approval::{Approval, Grants};
-use super::commands::{Running, hides_denied};
+use super::commands::{Running, denies_a_word};
 use super::fields::Target;
 use super::index::{Concerning, Names, Near};
 use super::judge::{Subject, kind_record, matches, target};
@@ -11,7 +13,7 @@ use super::model::{Counts, Group, Policy, Rule};
 use super::reach::{self, Reached};
 use super::recorded::{self, Doubt};
 use crate::facet::path::Space;
-use crate::facet::{Below, Facet, FacetKind, FloorWhy, PathFacet, Stray};
+use crate::facet::{Below, CommandFacet, Facet, FacetKind, FloorWhy, PathFacet, Stray};
 use crate::record::{FacetKindRecord, FacetRecord, FloorRecord, Verdict};
 
 /// One thing that was said of a facet.
@@ -96,6 +98,8 @@ pub(super) struct Bench<'a> {
     in_shadow: bool,
     /// The group's rules that could match, and the guardrails.
     rules: [Option<Concerning<'a>>; 2],
+    /// What [`Self::hides_denied`] found, by command: each of its paths asks again.
+    hiding: RefCell<HashMap<*const CommandFacet, Counts>>,
 }
 
 impl<'a> Bench<'a> {
@@ -104,11 +108,11 @@ impl<'a> Bench<'a> {
         let in_shadow = group.is_some_and(|group| group.is_in_shadow(subject.at));
         let names = Names::of(subject);
         let rules = [group.map(|group| group.rules.concerning(&names)), Some(policy.guardrails.concerning(&names))];
-        Self { policy, subject, group, in_shadow, rules }
+        Self { policy, subject, group, in_shadow, rules, hiding: RefCell::default() }
     }
 
     /// The rules of the group that could match what is near, then the guardrails, each with where it counts.
-    fn rules(&self, near: &Near<'_>) -> impl Iterator<Item = (&'a Rule, Counts)> {
+    fn rules(&self, near: &Near<'_>) -> impl Iterator<Item = (&'a Rule, Counts)> + use<'a> {
         let (at, in_shadow) = (self.subject.at, self.in_shadow);
         let rules: Vec<_> = self.rules.iter().flatten().map(|rules| rules.near(near)).collect();
         rules.into_iter().flatten().filter_map(move |rule| Some((rule, rule.counts(at, in_shadow)?)))
@@ -122,9 +126,28 @@ impl<'a> Bench<'a> {
         rules.filter(|rule| rule.verdict == Verdict::Allow).map(move |rule| (rule, is_obeyed(rule)))
     }
 
-    /// The rules on commands that are obeyed and could match.
-    pub fn obeyed_on_commands(&self) -> impl Iterator<Item = &'a Rule> {
-        self.rules(&Near::Commands).filter(|(_, counts)| counts.now).map(|(rule, _)| rule)
+    /// Where a command of a program that nobody has described holds words that a deny names: it may run them. No allow
+    /// covers it there.
+    pub fn hides_denied(&self, running: Option<Running<'_>>) -> Counts {
+        let Some(Running { command, .. }) = running.filter(|running| !running.command.tabled) else {
+            return Counts::NEITHER;
+        };
+        let look = || {
+            let denying: Vec<Counts> = match self.subject.recorded {
+                // The log does not tell which words they are.
+                Some(recorded) if recorded::hides_rest(command) => {
+                    let denies = |rule: &Rule| rule.verdict == Verdict::Deny && !rule.fields.command.is_empty();
+                    let rules = self.rules(&Near::Every).filter(|(rule, _)| denies(rule));
+                    rules.filter(|_| recorded.tightens(Doubt::Text)).map(|(_, counts)| counts).collect()
+                }
+                _ => {
+                    let rules = self.rules(&Near::Words(&command.seen().names));
+                    rules.filter(|(rule, _)| denies_a_word(rule, command)).map(|(_, counts)| counts).collect()
+                }
+            };
+            denying.into_iter().fold(Counts::NEITHER, Counts::or)
+        };
+        *self.hiding.borrow_mut().entry(Arc::as_ptr(command)).or_insert_with(look)
     }
 
     /// Where what is neither a rule nor a guardrail counts.
@@ -167,12 +190,8 @@ impl<'a> Bench<'a> {
     }
 
     fn by_rules(&self, target: Target<'_>) -> Vec<Said<'a>> {
-        // An allow does not cover words that a deny names; one that is not obeyed takes nothing away from what is.
-        let shown = |counts: fn(Counts) -> bool| {
-            let rules = || self.rules(&Near::Commands).filter(|(_, of)| counts(*of)).map(|(rule, _)| rule);
-            !target.running.is_some_and(|running| !running.command.tabled && self.denies_in(running, rules()))
-        };
-        let shown = Counts { now: shown(|counts| counts.now), then: shown(|counts| counts.then) };
+        // A deny that is not obeyed takes nothing away from an allow that is.
+        let shown = self.hides_denied(target.running).inverse();
         let said = |(rule, counts): (&'a Rule, Counts)| {
             let counts = if rule.verdict == Verdict::Allow { counts.and(shown) } else { counts };
             (counts.any() && matches(rule, self.subject, target)).then(|| Said::by_rule(rule, counts))
@@ -182,17 +201,6 @@ impl<'a> Bench<'a> {
             _ => Near::of(target),
         };
         self.rules(&near).filter_map(said).collect()
-    }
-
-    /// Whether a command that nobody has described holds words that a deny names.
-    fn denies_in(&self, running: Running<'_>, rules: impl Iterator<Item = &'a Rule>) -> bool {
-        match self.subject.recorded {
-            Some(recorded) if recorded::hides_rest(running.command) => {
-                let mut rules = rules.filter(|rule| rule.verdict == Verdict::Deny);
-                rules.next().is_some() && recorded.tightens(Doubt::Text)
-            }
-            _ => hides_denied(running, rules),
-        }
     }
 
     /// The group's own word, where none of its rules matches; in shadow mode, that it lets be what no guardrail names.

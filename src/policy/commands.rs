@@ -92,6 +92,11 @@ impl WordsPattern {
         self.folded.first().map(String::as_str)
     }
 
+    /// A name that the program has; none where it has none.
+    pub fn name(&self) -> Option<&str> {
+        self.names.first()?.first().map(String::as_str)
+    }
+
     /// The words as they were written.
     pub fn text(&self) -> String {
         self.words.join(" ")
@@ -206,15 +211,11 @@ fn is_named(fields: &Fields, power: &String, running: Option<Running<'_>>) -> bo
         || fields.command.iter().filter(words).any(|pattern| pattern.words.iter().skip(1).any(|word| word == power))
 }
 
-/// Whether a command of a program that nobody has described holds words that a deny names: it may run them.
-pub(super) fn hides_denied<'a>(running: Running<'_>, mut rules: impl Iterator<Item = &'a Rule>) -> bool {
-    let command = running.command;
-    if command.tabled {
-        return false;
-    }
+/// Whether a rule denies a program that stands among the words of a command.
+pub(super) fn denies_a_word(rule: &Rule, command: &CommandFacet) -> bool {
     let stands = |name: &String| command.seen().names.contains(name);
     let holds = |pattern: &WordsPattern| pattern.names.first().is_some_and(|names| names.iter().all(stands));
-    rules.any(|rule| rule.verdict == Verdict::Deny && rule.fields.command.iter().any(holds))
+    rule.verdict == Verdict::Deny && rule.fields.command.iter().any(holds)
 }
 
 /// Reads an entry of `option`.

@@ -4,7 +4,7 @@
 //! first word of its commands, or one name that every path it covers contains. Keys are folded: the index may offer a
 //! rule too many, never one too few.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::commands;
@@ -30,6 +30,9 @@ struct Shelf {
     rest: Vec<u32>,
     /// All that have `command`.
     commands: Vec<u32>,
+    /// Those by a name that each of their programs has, and those with a program that has none.
+    by_name: HashMap<String, Vec<u32>>,
+    nameless: Vec<u32>,
     all: Vec<u32>,
 }
 
@@ -88,6 +91,12 @@ impl Shelf {
         if !programs.is_empty() {
             add(&mut self.commands);
             programs.iter().for_each(|program| add(self.by_program.entry((*program).to_owned()).or_default()));
+            for pattern in &rule.fields.command {
+                match pattern.name() {
+                    Some(name) => add(self.by_name.entry(name.to_owned()).or_default()),
+                    None => add(&mut self.nameless),
+                }
+            }
             return;
         }
         match rule.fields.path.landmarks() {
@@ -100,7 +109,12 @@ impl Shelf {
         let mut add = |numbers: Option<&Vec<u32>>| found.extend(numbers.into_iter().flatten());
         match near {
             Near::Every => add(Some(&self.all)),
-            Near::Commands => add(Some(&self.commands)),
+            Near::Words(names) => {
+                add(Some(&self.nameless));
+                if !self.by_name.is_empty() {
+                    names.iter().for_each(|name| add(self.by_name.get(name)));
+                }
+            }
             Near::These { components, program, unread } => {
                 add(Some(&self.rest));
                 if !self.by_component.is_empty() {
@@ -144,8 +158,8 @@ impl<'a> Concerning<'a> {
 pub(super) enum Near<'a> {
     /// Any rule.
     Every,
-    /// Any rule on commands.
-    Commands,
+    /// Rules on a program that is among these names.
+    Words(&'a HashSet<String>),
     /// Rules for a facet.
     These {
         /// The folded components of its paths.

@@ -77,12 +77,19 @@ pub(super) struct Counts {
 impl Counts {
     /// In both.
     pub const BOTH: Self = Self { now: true, then: true };
+    /// In neither.
+    pub const NEITHER: Self = Self { now: false, then: false };
     /// In what would be said without shadow mode.
     pub const THEN: Self = Self { now: false, then: true };
 
     /// In those in which both count.
     pub fn and(self, other: Self) -> Self {
         Self { now: self.now && other.now, then: self.then && other.then }
+    }
+
+    /// In those in which this does not.
+    pub fn inverse(self) -> Self {
+        Self { now: !self.now, then: !self.then }
     }
 
     /// In those in which either counts.

@@ -1,7 +1,7 @@
 //! Which allow comes nearest to a facet that none covers, and what it lacks.
 
 use super::bench::Bench;
-use super::commands::{Running, covers, hides_denied};
+use super::commands::{Running, covers};
 use super::fields::{Fields, Reading, Target, Thing, ToolTerm};
 use super::model::{Rule, TOOLS_CALL};
 use super::statements::TablePattern;
@@ -61,7 +61,7 @@ fn lacks(bench: &Bench<'_>, rule: &Rule, is_obeyed: bool, target: Target<'_>) ->
     if rule.except.iter().any(|fields| exception.holds(fields.hold(subject, target, exception))) {
         lacks.push("has an exception for it".into());
     }
-    if target.running.is_some_and(|running| hides_denied(running, bench.obeyed_on_commands())) {
+    if bench.hides_denied(target.running).now {
         lacks.push(
             "does not cover programs whose options are not known where their words contain a denied command".into(),
         );

@@ -31,6 +31,38 @@ fn told(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn words_that_need_no_parser_are_read_as_the_parsers_would() {
+    let shown = |text: &str| format!("{:?}", script(text).commands);
+    for text in [
+        "tool a=b --c=d/e x=",
+        "env A=b ls docs/a",
+        "git -c x.y=z status",
+        "dd if=a of=b",
+        "export A=b",
+        "sort --outp=out in",
+        "kubectl delete -n=x pod p",
+        "make A=b all",
+    ] {
+        let (program, rest) = text.split_once(' ').unwrap();
+        assert_eq!(shown(text), shown(&format!("'{program}' {rest}")), "{text}");
+    }
+    for text in ["a=b ls", "ls =rm", "tool a=~"] {
+        assert!(tree::plain_words(text).is_none(), "{text}");
+    }
+}
+
+#[test]
+fn more_commands_than_are_looked_at_are_not_even_parsed() {
+    for text in ["ls;".repeat(3_000), "ls\n".repeat(3_000), "ls&&".repeat(400) + &"ls\n".repeat(2_000)] {
+        let commands = script(&text).commands;
+        assert!(matches!(commands.as_slice(), [one] if one.unread.is_some()), "{}", &text[..20]);
+    }
+    let quoted = format!("cat <<'E'\n{}E\ngrep '{}' docs", "a; b & c | d\n".repeat(2_000), ";".repeat(4_000));
+    assert_eq!(told(&quoted).len(), 2);
+    assert!(script(&quoted).commands.iter().all(|command| command.unread.is_none() && command.floors.is_empty()));
+}
+
+#[test]
 fn simple_commands_are_read_by_their_tables() {
     for (text, expected) in [
         ("cat a b", "cat a b r:a r:b"),

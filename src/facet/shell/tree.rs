@@ -4,7 +4,7 @@ use brush_parser::ast::{
     self, AndOr, CompoundCommand, CompoundList, ExtendedTestExpr, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect,
     Pipeline, SeparatorOperator, UnaryPredicate,
 };
-use brush_parser::{ParserOptions, parse_tokens, uncached_tokenize_str};
+use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
 use super::flow::{Bases, Flow};
 use super::simple::{Given, Walk};
@@ -14,11 +14,17 @@ use crate::record::Access;
 
 /// Levels of scripts within scripts.
 const MAX_DEPTH: usize = 32;
+/// What parts commands (`;`, `&&`, a line's end, a bracket), in one text: four times the commands that are looked at.
+const MAX_SEPARATORS: usize = 2_048;
 
 /// Parses a text; `Err` says why it cannot be.
 fn parse(text: &str) -> Result<ast::Program, String> {
     let tokens = uncached_tokenize_str(text, &ParserOptions::default().tokenizer_options())
         .map_err(|error| format!("the shell text cannot be parsed: {error}"))?;
+    let separates = |token: &&Token| matches!(token, Token::Operator(sign, _) if !sign.contains(['<', '>']));
+    if tokens.iter().filter(separates).count() > MAX_SEPARATORS {
+        return Err("the shell text has more commands than are looked at".to_owned());
+    }
     parse_tokens(&tokens, &ParserOptions::default()).map_err(|_| "the shell text cannot be parsed".to_owned())
 }
 
@@ -307,14 +313,17 @@ fn accesses(kind: &IoFileRedirectKind) -> &'static [Access] {
 }
 
 /// The words of a text that has no character which any shell reads as anything but itself.
-fn plain_words(text: &str) -> Option<Vec<Word>> {
+pub(super) fn plain_words(text: &str) -> Option<Vec<Word>> {
     const RESERVED: [&str; 17] = [
         "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
         "function", "time", "coproc", "in",
     ];
     let parts = || text.split([' ', '\t']).filter(|word| !word.is_empty());
     let first = parts().next()?;
-    if RESERVED.contains(&first) || !parts().all(is_plain) {
+    // `=` sets a variable in the first word, and names a program at the start of any (zsh).
+    let is_plain_later =
+        |word: &str| !word.starts_with('=') && word.split('=').all(|part| part.is_empty() || is_plain(part));
+    if RESERVED.contains(&first) || !is_plain(first) || !parts().skip(1).all(is_plain_later) {
         return None;
     }
     Some(parts().map(Word::literal).collect())

@@ -172,6 +172,20 @@ fn the_index_finds_every_rule_on_commands_and_their_places() {
 }
 
 #[test]
+fn denied_programs_are_found_among_the_words_of_unknown_ones() {
+    let denied =
+        ["{verdict: allow, tool: '@any', path: ./}", "{verdict: deny, command: [rm, python3.11 -m, a@b], reason: r}"];
+    for text in ["tool rm", "tool -x=RM", "tool /bin/rm.exe", "tool python3.11", "tool 'x y' b@a", "tool a b"] {
+        assert_eq!(verdict(&denied, text), Ask, "{text}");
+    }
+    for text in ["tool rmdir", "tool python3", "tool a", "tool x"] {
+        assert_eq!(verdict(&denied, text), Allow, "{text}");
+    }
+    let nameless = ["{verdict: allow, tool: '@any', path: ./}", "{verdict: deny, command: ['@'], reason: r}"];
+    assert_eq!(verdict(&nameless, "tool x"), Ask, "what has no name may stand anywhere");
+}
+
+#[test]
 fn powers_and_places_need_to_be_named() {
     let sort = "{verdict: allow, command: sort, option: [-o], path: out/}";
     assert_eq!(verdict(&[sort], "sort -o out/a out/b"), Allow);
