@@ -114,6 +114,7 @@ pub struct CommandFacet {
     #[serde(skip)]
     pub(crate) found: OnceLock<Seen>,
     /// What [`Self::brief`] is: the record of each of its paths has it.
+    #[serde(skip)]
     pub(crate) short: OnceLock<String>,
 }
 
