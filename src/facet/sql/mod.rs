@@ -3,6 +3,7 @@
 //! A text is read where the upstream's dialect, or without one each of four, finds the same in it; anything else is not
 //! read at all, and a floor asks. What a view, trigger, rule, operator or cast runs in the database is not seen here.
 
+mod definition;
 mod functions;
 mod plain;
 mod read;
@@ -20,6 +21,8 @@ const MAX_BYTES: usize = 64 * 1024;
 const MAX_NESTING: usize = 32;
 /// Words and signs of a text: a chain of operators is a tree as deep as it is long.
 const MAX_TOKENS: usize = 4_000;
+/// Joins of a text: those without `ON` nest in each other. SQLite and MySQL join no more tables than this.
+const MAX_JOINS: usize = 64;
 
 /// A kind of statement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -92,9 +95,6 @@ pub(super) fn read(text: &str, dialect: Option<Dialect>) -> (SqlFacet, Vec<Floor
     if text.len() > MAX_BYTES {
         return unread("an SQL text of more than 64 KiB");
     }
-    if let Some(why) = plain::doubt(text, dialect) {
-        return unread(why);
-    }
     let owned = text.to_owned();
     match worker::run(move || read_all(&owned, dialect)) {
         Ok(Ok(facet)) => (facet, Vec::new()),
@@ -105,12 +105,13 @@ pub(super) fn read(text: &str, dialect: Option<Dialect>) -> (SqlFacet, Vec<Floor
 
 /// What all dialects in question find.
 fn read_all(text: &str, dialect: Option<Dialect>) -> Result<SqlFacet, String> {
+    let starts = plain::cut(text, dialect)?;
     if let Some(dialect) = dialect {
-        return read::read(text, Some(dialect));
+        return read::read(text, Some(dialect), &starts);
     }
-    let first = read::read(text, None)?;
+    let first = read::read(text, None, &starts)?;
     for dialect in Dialect::ALL.map(|(_, dialect)| dialect) {
-        let other = read::read(text, Some(dialect))
+        let other = read::read(text, Some(dialect), &starts)
             .map_err(|why| format!("{why}; say which `dialect` the upstream speaks if it is another"))?;
         if other.kinds != first.kinds || folded(&other.tables) != folded(&first.tables) {
             return Err("databases read it differently; say which `dialect` the upstream speaks".to_owned());

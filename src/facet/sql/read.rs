@@ -3,23 +3,28 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, FromTable, Ident, ObjectName, ObjectNamePart, ObjectType, Query, Select, Set, SetExpr,
-    Statement, TableFactor, TableObject, Visit, Visitor,
+    BinaryOperator, CascadeOption, Expr, FromTable, Ident, ObjectName, ObjectNamePart, ObjectType, Query, Select,
+    SetExpr, Statement, TableFactor, TableObject, Visit, Visitor,
 };
 use sqlparser::dialect::{self, GenericDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
-use super::functions::is_pure;
-use super::{MAX_NESTING, MAX_TOKENS, SqlFacet, StatementKind as Kind};
+use super::definition::Reach;
+use super::functions::{is_called, is_pure};
+use super::plain::Start;
+use super::{MAX_JOINS, MAX_NESTING, MAX_TOKENS, SqlFacet, StatementKind as Kind};
 use crate::catalog::Dialect;
 
-/// Reads a text in one dialect; none is the parser's generic one.
+/// Reads a text in one dialect; none is the parser's generic one. `starts` is where its words begin.
 ///
 /// # Errors
 /// Why the text is not read.
-pub(super) fn read(text: &str, dialect: Option<Dialect>) -> Result<SqlFacet, String> {
+pub(super) fn read(text: &str, dialect: Option<Dialect>, starts: &[Start]) -> Result<SqlFacet, String> {
+    if starts.len() > MAX_TOKENS {
+        return Err("an SQL text with too many words".to_owned());
+    }
     let of: &dyn dialect::Dialect = match dialect {
         None => &GenericDialect {},
         Some(Dialect::Postgres) => &PostgreSqlDialect {},
@@ -27,19 +32,22 @@ pub(super) fn read(text: &str, dialect: Option<Dialect>) -> Result<SqlFacet, Str
         Some(Dialect::Sqlite) => &SQLiteDialect {},
     };
     let not_read = |error: &dyn std::fmt::Display| format!("an SQL text that is not understood: {error}");
-    let tokens = Tokenizer::new(of, text).tokenize().map_err(|error| not_read(&error))?;
-    let said = |token: &&Token| !matches!(token, Token::Whitespace(_));
-    if tokens.iter().filter(said).count() > MAX_TOKENS {
-        return Err("an SQL text with too many words".to_owned());
-    }
+    let tokens = Tokenizer::new(of, text).tokenize_with_location().map_err(|error| not_read(&error))?;
     // The data behind a `COPY` are whatever the database does not take for statements.
-    if tokens.iter().any(|token| matches!(token, Token::CopyData { .. })) {
+    if tokens.iter().any(|token| matches!(token.token, Token::CopyData { .. })) {
         return Err("an SQL text with data in it".to_owned());
+    }
+    if !cuts_at(&tokens, starts) {
+        return Err("an SQL text whose words the parser does not find".to_owned());
     }
     if nesting(&tokens) > MAX_NESTING {
         return Err("an SQL text that is nested too deep".to_owned());
     }
-    let mut parser = Parser::new(of).with_recursion_limit(MAX_NESTING * 2).with_tokens(tokens);
+    let joins = |token: &&TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::JOIN);
+    if tokens.iter().filter(joins).count() > MAX_JOINS {
+        return Err("an SQL text with too many joins".to_owned());
+    }
+    let mut parser = Parser::new(of).with_recursion_limit(MAX_NESTING * 2).with_tokens_with_locations(tokens);
     let statements = parser.parse_statements().map_err(|error| not_read(&error))?;
     if parser.peek_token().token != Token::EOF {
         return Err("an SQL text that goes on where the parser ends".to_owned());
@@ -52,11 +60,24 @@ pub(super) fn read(text: &str, dialect: Option<Dialect>) -> Result<SqlFacet, Str
     Ok(walk.found)
 }
 
+/// Whether the parser's words begin where they do, each of them.
+fn cuts_at(tokens: &[TokenWithSpan], starts: &[Start]) -> bool {
+    use Whitespace::{Newline, Space, Tab};
+    let is_blank =
+        |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(Space | Newline | Tab) | Token::EOF);
+    let mut starts = starts.iter();
+    let found = tokens.iter().filter(|token| !is_blank(token)).all(|token| {
+        let same = |start: &Start| start.at == token.span.start;
+        starts.by_ref().find(|start| start.own || same(start)).is_some_and(same)
+    });
+    found && starts.all(|start| !start.own)
+}
+
 /// How deep brackets and `CASE` go.
-fn nesting(tokens: &[Token]) -> usize {
+fn nesting(tokens: &[TokenWithSpan]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for token in tokens {
-        match token {
+        match &token.token {
             Token::LParen | Token::LBracket | Token::LBrace => depth += 1,
             Token::RParen | Token::RBracket | Token::RBrace => depth = depth.saturating_sub(1),
             Token::Word(word) if word.keyword == Keyword::CASE => depth += 1,
@@ -67,6 +88,20 @@ fn nesting(tokens: &[Token]) -> usize {
     }
     deepest
 }
+
+/// Words that stand between a statement and its table in some database.
+const MODIFIERS: [&str; 10] = [
+    "concurrent",
+    "delayed",
+    "high_priority",
+    "ignore",
+    "lateral",
+    "local",
+    "low_priority",
+    "only",
+    "partition",
+    "quick",
+];
 
 struct Walk {
     dialect: Option<Dialect>,
@@ -99,7 +134,27 @@ impl Walk {
                 _ => return self.kind(Kind::Other),
             }
         }
+        if let [ObjectNamePart::Identifier(only)] = name.0.as_slice() {
+            if is_called(&only.value, self.dialect) {
+                self.kind(Kind::Call);
+            }
+            let word = only.value.to_ascii_lowercase();
+            // The parser may take a modifier for the table, and the table for its alias.
+            if only.quote_style.is_none() && MODIFIERS.contains(&word.as_str()) {
+                self.kind(Kind::Other);
+            }
+        }
         self.found.tables.insert(parts.join("."));
+    }
+
+    fn reach(&mut self, reach: &Reach<'_>) -> &'static [Kind] {
+        reach.tables.iter().for_each(|name| self.table(name));
+        match (reach.rights, reach.beyond) {
+            (false, false) => &[Kind::Ddl],
+            (false, true) => &[Kind::Ddl, Kind::Other],
+            (true, false) => &[Kind::Ddl, Kind::Dcl],
+            (true, true) => &[Kind::Ddl, Kind::Dcl, Kind::Other],
+        }
     }
 
     /// A part of a name as the database compares it.
@@ -166,12 +221,19 @@ impl Walk {
                 self.target(&merge.table);
                 &[Kind::Insert, Kind::Update, Kind::Delete]
             }
-            Statement::Truncate(_) => &[Kind::Delete],
-            Statement::CreateTable(table) if !table.external && table.location.is_none() => &[Kind::Ddl],
-            Statement::CreateView(_) | Statement::CreateIndex(_) | Statement::AlterTable(_) => &[Kind::Ddl],
-            Statement::Drop { object_type: ObjectType::Table | ObjectType::View, names, table: None, .. } => {
+            Statement::Truncate(truncate) => match truncate.cascade {
+                Some(CascadeOption::Cascade) => &[Kind::Delete, Kind::Other],
+                _ => &[Kind::Delete],
+            },
+            Statement::CreateTable(table) => self.reach(&Reach::of_create(table)),
+            Statement::AlterTable(alter) => self.reach(&Reach::of_alter(alter)),
+            Statement::CreateView(view) if view.params.is_none() && view.to.is_none() => &[Kind::Ddl],
+            Statement::CreateIndex(index) if index.alter_options.is_empty() => &[Kind::Ddl],
+            Statement::Drop {
+                object_type: ObjectType::Table | ObjectType::View, names, cascade, table: None, ..
+            } => {
                 names.iter().for_each(|name| self.table(name));
-                &[Kind::Ddl]
+                if *cascade { &[Kind::Ddl, Kind::Other] } else { &[Kind::Ddl] }
             }
             Statement::Grant(_)
             | Statement::Revoke(_)
@@ -192,7 +254,7 @@ impl Walk {
             | Statement::Rollback { .. }
             | Statement::Savepoint { .. }
             | Statement::ReleaseSavepoint { .. } => &[Kind::Tx],
-            Statement::Set(Set::SetRole { .. } | Set::SetSessionAuthorization(_)) => &[Kind::Set, Kind::Dcl],
+            Statement::Set(_) | Statement::Reset(_) if is_of_rights(statement) => &[Kind::Set, Kind::Dcl],
             Statement::Set(_) | Statement::Reset(_) | Statement::Use(_) | Statement::Pragma { .. } => &[Kind::Set],
             Statement::Call(_)
             | Statement::Execute { .. }
@@ -203,6 +265,13 @@ impl Walk {
             _ => &[Kind::Other],
         }
     }
+}
+
+/// Whether a setting is who one is: `SET ROLE`, `SET session_authorization = x`, MySQL's `SET PASSWORD`.
+fn is_of_rights(statement: &Statement) -> bool {
+    let text = statement.to_string().to_ascii_lowercase();
+    let name = text.split('=').next().unwrap_or_default();
+    ["role", "authorization", "password"].iter().any(|word| name.contains(word))
 }
 
 /// Definitions that go beyond tables.
@@ -238,8 +307,13 @@ impl Visitor for Walk {
         if let Some(outer) = self.scopes.last_mut()
             && let Some(at) = outer.queries.iter().position(|given| std::ptr::eq(*given, own))
         {
-            // A name holds in the queries after its own, and in all of them where they may recurse.
-            outer.visible = if outer.recursive { outer.names.len() } else { at };
+            // A name holds in the queries after its own, and where they may recurse in its own, or in all of them.
+            let in_all = matches!(self.dialect, Some(Dialect::Postgres | Dialect::Sqlite));
+            outer.visible = match outer.recursive {
+                true if in_all => outer.names.len(),
+                true => at + 1,
+                false => at,
+            };
         }
         let given = query.with.iter().flat_map(|with| &with.cte_tables);
         let names: Vec<Ident> = given.clone().map(|cte| cte.alias.name.clone()).collect();

@@ -97,8 +97,13 @@ fn what_looks_like_a_select_and_does_more_is_none() {
             ("listen x", "other"),
             ("select 1 end; drop table t", "unread"),
             ("select $$a; drop table t$$", "select"),
+            ("select e'a\\n\\tb', E'\\\\' from t", "select on t"),
+            ("select e'a\\'; drop table t -- '", "unread"),
+            ("select ee'a\\n'", "unread"),
             ("select $a$ $$ $a$", "select"),
-            ("select 'a\\' from t", "select on t"),
+            ("select 'a\\' from t", "unread"),
+            ("select 'a\\''; drop table t -- '", "unread"),
+            ("select '^\\d+\\.' , '{\"a\":\"\\\"b\\\"\"}' from t", "select on t"),
             (
                 "select \"T\", x::int, '{\"a\":1}'::jsonb #> '{a}' from \"My.Table\", Users",
                 "select on \"My.Table\" users",
@@ -204,19 +209,15 @@ fn what_databases_read_differently_is_not_read_without_a_dialect() {
     }
     // A dialect settles what is another database's alone, and no more.
     for dialect in [Postgres, MySql, Sqlite] {
-        for text in [
-            "select 1 /*! ; drop table t */",
-            "select 1 /* /* */ ; drop table t -- */",
-            "select 1 \\! id",
-            "select 1 --1",
-        ] {
+        for text in ["select 1 /*! ; drop table t */", "select 1 /* /* */ ; drop table t -- */", "select 1 \\! id"] {
             assert_eq!(says(text, Some(dialect)), "unread", "{dialect:?} {text}");
         }
     }
+    assert_eq!(says("select 1 --1", Some(MySql)), "unread");
     for text in ["select '\\'; drop table t -- '", "select $$ $$; drop table t; select $$ $$"] {
         assert_eq!(says(text, Some(MySql)), "unread", "{text}");
     }
-    assert_eq!(says("select '\\'; drop table t -- '", Some(Postgres)), "select ddl on t");
+    assert_eq!(says("select '\\'; drop table t -- '", Some(Sqlite)), "select ddl on t");
     assert_eq!(says("select a$$; drop table t; select b$$", Some(Sqlite)), "unread");
 }
 
@@ -255,4 +256,178 @@ fn too_much_is_not_parsed() {
     assert_eq!(says(&nots, Some(Postgres)), "unread");
     let selects = "select 1; ".repeat(1_000);
     assert_eq!(says(&selects, None), "select");
+}
+
+#[test]
+fn an_operator_ends_where_the_database_ends_it() {
+    for text in [
+        "select int4range(1,2) &>-- '\n int4range(1,3); drop table t -- '",
+        "select a ?-- '\n 'a'; drop table t -- '",
+        "select a ->/* '\n */ 'a'; drop table t -- '",
+        "select a *-- '\n b; drop table t -- '",
+        "select a @@@ b",
+        "select a +? b",
+        "select a ||-1",
+        "select {a}",
+    ] {
+        for dialect in [None, Some(Postgres), Some(MySql), Some(Sqlite)] {
+            assert_eq!(says(text, dialect), "unread", "{dialect:?} {text}");
+        }
+    }
+    // One word to the parser each, or no text is read with it.
+    for operator in plain::OPERATORS.iter().chain(plain::OF_POSTGRES) {
+        let text = format!("select a {operator} b, c {operator} -d from t");
+        let said = says(&text, Some(Postgres));
+        let unary = ["~", "!", "@", "|/", "||/", "#", "=>"].contains(operator);
+        assert!(said != "unread" || unary, "{operator}");
+    }
+    all_say(
+        &[
+            ("select a+1, b*-2, -c, a<-1, d>=e, f||g, h%2, (a)-(b), 2.5e-3*.5 from t", "select on t"),
+            ("select data->'a'->>'b', t.*, count(*) from t where x!=1 and y<>-2", "select on t"),
+            ("select a from t -- '\n where b = 1 /* ' */ and c = 2", "select on t"),
+            ("select a from t where b = 1\r\n -- the end\r\n and c = 2", "select on t"),
+        ],
+        &[None, Some(Postgres), Some(MySql), Some(Sqlite)],
+    );
+    all_say(
+        &[
+            (
+                "select a::text, b[1], c[1:2], $1::int, d ~ '^x', e !~* 'y', f @> '{}', g #>> '{a}' from t",
+                "select on t",
+            ),
+            ("select a->-1, b ? 'k', c ?| array['a'], d && e --no blank", "select"),
+        ],
+        &[Some(Postgres)],
+    );
+}
+
+#[test]
+fn a_variable_ends_where_the_database_ends_it() {
+    for text in [
+        "select :a::enum('); drop table t -- ')",
+        "select :a(') , load_file('); drop table t -- ')",
+        "select @a('); drop table t -- ')",
+        "select $1('); drop table t -- ')",
+        "select $a::b('); drop table t -- ')",
+        "select #a('); drop table t -- ')",
+        "select a::int",
+    ] {
+        for dialect in [None, Some(MySql), Some(Sqlite)] {
+            assert_eq!(says(text, dialect), "unread", "{dialect:?} {text}");
+        }
+    }
+    all_say(&[("select a from t where b = :b and c = ? limit :n", "select on t")], &[Some(MySql), Some(Sqlite)]);
+    all_say(&[("select @@version, @x, a from t where b = ?", "select on t")], &[Some(MySql)]);
+}
+
+#[test]
+fn nothing_that_is_repeated_brings_the_parser_down() {
+    for text in [
+        format!("select * from t {}", "join t ".repeat(1_300)),
+        format!("select * from t {}{}", "left join t ".repeat(600), "on true ".repeat(600)),
+        format!("select * from t {}", "natural join t ".repeat(1_300)),
+        format!("select {}]", "[".repeat(60_000)),
+        format!("select {}", "'".repeat(60_001)),
+        format!("select {}", "$a".repeat(30_000)),
+        format!("select {}", "/*".repeat(30_000)),
+    ] {
+        let start = std::time::Instant::now();
+        for dialect in [None, Some(Postgres), Some(MySql), Some(Sqlite)] {
+            assert_eq!(says(&text, dialect), "unread", "{dialect:?} {:.40}", text);
+        }
+        assert!(start.elapsed().as_secs() < 4, "{:.40}: {:?}", text, start.elapsed());
+    }
+    let joins = format!("select * from t {}", "join u on a = b ".repeat(MAX_JOINS));
+    assert_eq!(says(&joins, None), "select on t u");
+}
+
+#[test]
+fn a_definition_names_every_table_that_it_touches_or_is_more() {
+    all_say(
+        &[
+            ("create table t (a int primary key, b text not null default 'x', c int references u (id))", "ddl on t u"),
+            ("create table t (a int, foreign key (a) references u (id) on delete cascade)", "ddl other on t u"),
+            ("alter table t add constraint k foreign key (a) references u (id)", "ddl on t u"),
+            ("alter table t add column b int references u (id)", "ddl on t u"),
+            ("alter table t rename to u", "ddl on t u"),
+            ("alter table t rename column a to b", "ddl on t"),
+            ("alter table t drop column a", "ddl on t"),
+        ],
+        &[Some(Postgres), Some(MySql), Some(Sqlite)],
+    );
+    all_say(
+        &[
+            ("create table t () inherits (u)", "ddl other on t u"),
+            ("create table t (like u)", "ddl other on t u"),
+            ("create table t partition of u for values in (1)", "ddl other on t u"),
+            ("create table t as select * from u", "select ddl on t u"),
+            ("alter table t inherit u", "unread"),
+            ("alter table t attach partition u for values in (1)", "unread"),
+            ("alter table t owner to eve", "dcl ddl on t"),
+            ("alter table t disable row level security", "dcl ddl on t"),
+            ("alter table t disable trigger all", "ddl other on t"),
+            ("drop table t cascade", "ddl other on t"),
+            ("truncate t cascade", "delete other on t"),
+            ("set role = admin", "dcl set"),
+            ("set session_authorization = 'eve'", "dcl set"),
+            ("reset role", "dcl set"),
+            ("set search_path = x", "set"),
+        ],
+        &[Some(Postgres)],
+    );
+    all_say(
+        &[
+            ("create table t like u", "ddl other on t u"),
+            ("create table t (a int) engine=innodb default charset=utf8mb4", "ddl on t"),
+            ("create table t (a int) engine=federated connection='mysql://x/d/u'", "ddl other on t"),
+            ("create table t (a int) engine=merge union=(u,v)", "ddl other on t"),
+            ("set password = 'x'", "dcl set"),
+            ("update ignore users set a = 1", "update other on ignore"),
+            ("update low_priority users set a = 1", "update other on low_priority"),
+            ("update `ignore` set a = 1", "update on ignore"),
+        ],
+        &[Some(MySql)],
+    );
+}
+
+#[test]
+fn a_later_name_hides_a_table_only_where_the_database_lets_it() {
+    let text = "with recursive x as (select * from users), users as (select 1) select * from x";
+    for (dialect, said) in [(Some(MySql), "select on users"), (None, "unread"), (Some(Postgres), "select")] {
+        assert_eq!(says(text, dialect), said, "{dialect:?}");
+    }
+    let own = "with recursive x as (select 1 as n union all select n + 1 from x where n < 9) select * from x";
+    all_say(&[(own, "select")], &[None, Some(Postgres), Some(MySql), Some(Sqlite)]);
+}
+
+#[test]
+fn a_function_is_pure_only_where_the_database_has_it() {
+    all_say(
+        &[
+            (
+                "select now(), date_trunc('day', a), strpos(a, 'b'), random(), replace(a, 'b', 'c') from t",
+                "select on t",
+            ),
+            ("select total(a), hex(a) from t", "select call on t"),
+            ("select * from fsdir", "select on fsdir"),
+        ],
+        &[Some(Postgres)],
+    );
+    all_say(
+        &[("select now(), rand(), hex(a), mid(a, 1) from t", "select on t"), ("select strpos(a, 'b')", "select call")],
+        &[Some(MySql)],
+    );
+    all_say(
+        &[
+            ("select total(a), strftime('%s', 'now'), sqlite_version() from t", "select on t"),
+            ("select now()", "select call"),
+            ("select * from fsdir", "select call on fsdir"),
+            ("select * from pragma_database_list", "select call on pragma_database_list"),
+            ("select * from sqlite_master", "select on sqlite_master"),
+        ],
+        &[Some(Sqlite)],
+    );
+    assert_eq!(says("select total(a) from t", None), "unread");
+    assert_eq!(says("select * from fsdir", None), "unread");
 }
