@@ -67,11 +67,7 @@ pub fn extract_resource(method: &str, space: &Space, uri: &str) -> Result<Touche
             (host @ Some(_), floors) => {
                 call.add(FacetKind::Url(UrlFacet { url: uri.to_owned(), host, command: None }), floors);
             }
-            (None, floors) => {
-                // A text without a scheme is no URL at all, and odd only as such.
-                let floors = if scheme(uri).is_some() { floors } else { Vec::new() };
-                call.add(FacetKind::Method(method.to_owned()), floors);
-            }
+            (None, floors) => call.add(FacetKind::Method(method.to_owned()), floors),
         }
         call.loose.push(("/uri".to_owned(), uri));
     }

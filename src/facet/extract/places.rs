@@ -226,5 +226,5 @@ impl<'a> Call<'a> {
 
 /// Whether a path argument holds a URL rather than a path or a `file:` URI.
 fn is_url(text: &str) -> bool {
-    scheme(text.trim_start()).is_some() && file_rest(text).is_none()
+    file_rest(text).is_none() && scheme(text).is_some()
 }

@@ -38,8 +38,8 @@ impl<'a> Call<'a> {
     /// A URL, or the path that a `file:` URL names.
     pub(super) fn add_url(&mut self, at: String, text: &'a str) -> Result<(), Malformed> {
         let guess = self.tool.heuristic.then(|| guessed("a URL"));
-        let outcome = if file_rest(text.trim()).is_some() {
-            self.space.plain(text.trim()).map(|plain| {
+        let outcome = if file_rest(text).is_some() {
+            self.space.plain(text).map(|plain| {
                 let used = Use { access: Some(Access::Read), ..Use::default() };
                 self.add_path(&at, text, &plain, None, used);
                 self.as_sent(guess.clone());

@@ -476,11 +476,33 @@ fn resources_are_paths_urls_or_methods() {
     assert_eq!(facets(&read("urn:x:y").unwrap()), ["method resources/read"]);
     let plain = read("secrets/key.pem").unwrap();
     assert_eq!(facets(&plain), ["method resources/read"]);
-    assert!(strays_to(&plain, "secrets/key.pem") && floors(&plain).is_empty());
+    assert!(strays_to(&plain, "secrets/key.pem"));
+    assert_eq!(floors(&plain), [FloorWhy::OddUrl], "no whole URL");
+    assert_eq!(floors(&read("note:///1").unwrap()), []);
+    for blank in
+        [" file://$ROOT/secrets/key.pem", "\u{a0}file://$ROOT/secrets/key.pem", "file ://$ROOT/secrets/key.pem"]
+    {
+        let odd = read(blank).unwrap();
+        assert_eq!(facets(&odd), ["read secrets/key.pem"], "{blank:?}");
+        assert!(floors(&odd).contains(&FloorWhy::Spelling), "{blank:?}");
+    }
     for uri in
         ["file://documents/..%2F..%2Fsecrets%2Fkey.pem", "file://host.example/x", "file:///a?x=/b", "file:///%zz"]
     {
         assert_eq!(read(uri).unwrap_err().pointer, "/uri", "{uri}");
+    }
+}
+
+#[test]
+fn a_blank_before_a_file_uri_changes_nothing_but_the_floor() {
+    let tree = Tree::usual();
+    for (tool, more, access) in [("write_file", r#","content":"x""#, "write"), ("read_file", "", "read")] {
+        for uri in [" file://$ROOT/docs/a.md", "\u{feff}file://$ROOT/docs/a.md"] {
+            let arguments = tree.fill(&format!(r#"{{"path":"{uri}"{more}}}"#));
+            let touched = take(&builtin("filesystem", tool), &tree, &arguments);
+            assert_eq!(facets(&touched), [format!("{access} docs/a.md")], "{uri:?}");
+            assert!(floors(&touched).contains(&FloorWhy::Spelling), "{uri:?}");
+        }
     }
 }
 

@@ -64,9 +64,12 @@ impl Space {
             let spelled = self.check(text)?;
             return Ok(Plain { others: spelling::other_readings(text), text: text.to_owned(), spelled });
         };
+        let odd = uri::oddly_begun(text)?;
         let uri = uri::read(rest)?;
         let mut spelled = self.check(&uri.path)?;
         let mut others = spelling::other_readings(&uri.path);
+        others.extend(odd.is_some().then(|| text.to_owned()));
+        spelled.floors.extend(odd);
         if let Some(fragment) = uri.fragment {
             spelled.floors.push(Floor::because(FloorWhy::Spelling, "a fragment in a `file:` URI"));
             others.push(format!("{}#{fragment}", uri.path));

@@ -2,6 +2,9 @@
 
 use percent_encoding::percent_decode_str;
 
+use crate::facet::{Floor, FloorWhy};
+use crate::pattern::is_invisible;
+
 /// What a `file:` URI names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileUri {
@@ -11,9 +14,11 @@ pub(super) struct FileUri {
     pub fragment: Option<String>,
 }
 
-/// The scheme (RFC 3986 section 3.1) that a text starts with, and what follows its colon. One letter is a drive.
+/// The scheme (RFC 3986 section 3.1) that a text starts with, and what follows its colon. One letter is a drive. Readers
+/// that trim see through what is blank or invisible before it.
 pub(in crate::facet) fn scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once(':')?;
+    let scheme = scheme.trim_start_matches(is_nothing);
     let mut letters = scheme.chars();
     let named = scheme.len() > 1
         && letters.next().is_some_and(|c| c.is_ascii_alphabetic())
@@ -21,9 +26,29 @@ pub(in crate::facet) fn scheme(text: &str) -> Option<(&str, &str)> {
     named.then_some((scheme, rest))
 }
 
-/// What follows `file:`, if the text starts with it in any case.
+/// What follows `file:`, if the text starts with it in any case, blanks and what is invisible left out.
 pub(in crate::facet) fn file_rest(text: &str) -> Option<&str> {
-    scheme(text).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("file")).map(|(_, rest)| rest)
+    let (scheme, rest) = text.split_once(':')?;
+    let letters = scheme.chars().filter(|c| !is_nothing(*c)).map(|c| c.to_ascii_lowercase());
+    letters.eq("file".chars()).then_some(rest)
+}
+
+/// Why the `file:` that a text starts with is one for some readers only.
+///
+/// # Errors
+/// Control characters, which no path may hold.
+pub(super) fn oddly_begun(text: &str) -> Result<Option<Floor>, String> {
+    match text.split_once(':') {
+        Some((scheme, _)) if scheme.chars().any(char::is_control) => Err("a control character in a path".to_owned()),
+        Some((scheme, _)) if !scheme.eq_ignore_ascii_case("file") => {
+            Ok(Some(Floor::because(FloorWhy::Spelling, "a blank or an invisible character in `file:`")))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn is_nothing(c: char) -> bool {
+    c.is_whitespace() || is_invisible(c)
 }
 
 /// Reads what follows `file:`.
@@ -154,6 +179,12 @@ mod tests {
         for text in ["C:/x", "docs/a:b", ":x", "1a:x", "a b:x", "plain"] {
             assert!(scheme(text).is_none(), "{text}");
         }
+        for text in [" file:///x", "\u{a0}FILE:///x", "file :///x", "\u{feff}fi\u{200b}le:///x"] {
+            assert_eq!(file_rest(text), Some("///x"), "{text:?}");
+            assert!(oddly_begun(text).unwrap().is_some(), "{text:?}");
+        }
+        assert_eq!(scheme("\u{a0}https://x").unwrap().0, "https");
+        assert!(oddly_begun("\tfile:///x").is_err() && oddly_begun("File:///x").unwrap().is_none());
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) fn read(text: &str) -> Result<(Option<String>, Vec<Floor>), String> {
         return Ok((url.host_str().map(str::to_owned), odd("a URL within a URL")));
     }
     let (host, mut oddity) = match url.host_str() {
-        None => (None, None),
+        None => (None, hostless(&url, text)),
         // A scheme that browsers do not know keeps its host as it is, and its own reader resolves it like any other.
         Some(host) => match self::host(host) {
             Some(host) => (Some(host), None),
@@ -42,6 +42,7 @@ pub(super) fn read(text: &str) -> Result<(Option<String>, Vec<Floor>), String> {
         },
     };
     oddity = oddity.or_else(|| oddity_of(text, url.scheme(), host.as_deref()));
+    oddity = oddity.or_else(|| names_a_host(&url).then_some("a query that may name another host"));
     Ok((host, oddity.map(odd).unwrap_or_default()))
 }
 
@@ -50,17 +51,49 @@ pub(super) fn host(text: &str) -> Option<String> {
     Host::parse(text).ok().map(|host| host.to_string())
 }
 
+/// Why a URL without a host may lead to one all the same: `localhost:8080/x` and `gopher:evil.example` have none to a
+/// browser, and `postgresql:///x` leads to this machine.
+fn hostless(url: &Url, text: &str) -> Option<&'static str> {
+    const NONE: [&str; 7] = ["mailto", "data", "about", "tel", "urn", "javascript", "blob"];
+    #[rustfmt::skip]
+    const HERE: [&str; 22] = [
+        "unix", "docker", "npipe", "tcp", "postgres", "postgresql", "mysql", "mariadb", "mssql", "sqlserver", "oracle",
+        "redis", "rediss", "mongodb", "ldap", "ldaps", "ldapi", "amqp", "amqps", "memcached", "mqtt", "nats",
+    ];
+    // `postgresql+asyncpg`, `http+unix`
+    let mut protocols = url.scheme().split('+');
+    if NONE.contains(&url.scheme()) {
+        return None;
+    }
+    let rest = text.split_once(':').map_or("", |(_, rest)| rest);
+    if !rest.starts_with("///") || protocols.any(|protocol| HERE.contains(&protocol)) {
+        return Some("a URL whose host is not where a browser looks for it");
+    }
+    None
+}
+
+/// Outside the web, what a query says of a host counts (`postgresql://a.example/?host=b.example`).
+fn names_a_host(url: &Url) -> bool {
+    const WORDS: [&str; 6] = ["host", "server", "addr", "socket", "proxy", "url"];
+    let named = |key: &str| WORDS.iter().any(|word| key.to_ascii_lowercase().contains(word));
+    !is_of_the_web(url.scheme()) && url.query_pairs().any(|(key, _)| named(&key))
+}
+
+fn is_of_the_web(scheme: &str) -> bool {
+    matches!(scheme, "http" | "https" | "ws" | "wss" | "ftp")
+}
+
 /// Where other readers find another host than a browser does.
 fn oddity_of(text: &str, scheme: &str, host: Option<&str>) -> Option<&'static str> {
     if text.chars().any(is_invisible) {
         return Some("invisible characters in a URL");
     }
-    let (_, rest) = self::scheme(text)?;
+    let (_, rest) = text.split_once(':')?;
     let before_query = rest.split(['?', '#']).next().unwrap_or_default();
     if before_query.contains('\\') {
         return Some("a backslash, which browsers take for a slash");
     }
-    let is_special = matches!(scheme, "http" | "https" | "ws" | "wss" | "ftp");
+    let is_special = is_of_the_web(scheme);
     let Some(after) = rest.strip_prefix("//").filter(|after| !(is_special && after.starts_with('/'))) else {
         return is_special.then_some("not `//` before the host");
     };
@@ -88,8 +121,8 @@ fn oddity_of_host(given: &str, host: &str) -> Option<&'static str> {
     if given.contains('%') {
         return Some("a host with escapes");
     }
-    if given.ends_with('.') || given.contains("..") {
-        return Some("a host that ends in a dot, or with an empty label");
+    if given.split('.').any(|label| label.is_empty() || label.starts_with('-')) {
+        return Some("a host with an empty label, or one that starts with `-`");
     }
     if given.chars().any(|c| c.is_ascii() && !c.is_ascii_alphanumeric() && !"._-".contains(c)) {
         return Some("a host with characters that no name has");
@@ -113,7 +146,7 @@ fn is_plain_idn(name: &str) -> bool {
 
 /// `view-source:file:///x`, `jar:file:///x!/y`, `blob:https://…`: what follows the scheme is a URL itself.
 fn is_nested(text: &str) -> bool {
-    let Some((_, rest)) = scheme(text) else { return false };
+    let Some((_, rest)) = text.split_once(':') else { return false };
     let inner = rest.trim_start_matches('/');
     // After `//` comes a host with its port, and no scheme.
     file_rest(inner).is_some() || (!rest.starts_with('/') && scheme(inner).is_some())

@@ -59,6 +59,11 @@ fn what_another_reader_would_take_differently_is_odd() {
         ("http://example。com/", "example.com"),
         ("http://faß.example/", "xn--fa-hia.example"),
         ("http://exam\u{ad}ple.com/", "example.com"),
+        ("x://evil.example\\@good.example/", "good.example"),
+        ("ssh://-x.good.example/", "-x.good.example"),
+        ("http://.good.example/", ".good.example"),
+        ("postgres://good.example/?host=evil.example", "good.example"),
+        ("mysql://good.example/x?HostAddr=10.0.0.1", "good.example"),
     ] {
         let (read, floors) = read(url).unwrap();
         assert_eq!(read.as_deref(), Some(host), "{url}");
@@ -83,6 +88,18 @@ fn nested_and_broken_urls_are_odd() {
         "\u{a0}https://x.example/",
         "/etc/passwd",
         "",
+        "localhost:8080/x",
+        "metadata.google.internal:80/computeMetadata/v1/",
+        "evil.example:80/x",
+        "gopher:evil.example",
+        "rsync:evil.example",
+        "evil.example::module",
+        "ext::sh -c id",
+        "unix:/run/docker.sock",
+        "unix:///run/docker.sock",
+        "postgresql:///x?host=evil.example",
+        "redis+socket:///x",
+        "note:///1?host=evil.example",
     ] {
         assert!(!read(url).unwrap().1.is_empty(), "{url}");
     }
