@@ -32,10 +32,9 @@ pub(super) fn hold(patterns: &[HostPattern], thing: Thing<'_>, side: Side) -> Tr
         return Truth::True;
     }
     let Thing::Remote { host, sure } = thing else { return Truth::False };
-    let matched = host.and_then(|host| Host::parse(host).ok()).is_some_and(|host| {
-        let host = simplest(host);
-        patterns.iter().any(|pattern| pattern.matches(&host, side))
-    });
+    let matched = host
+        .and_then(|host| Host::parse(host).ok())
+        .is_some_and(|host| patterns.iter().any(|pattern| pattern.matches(&host, side)));
     match (matched, sure) {
         (_, true) => matched.into(),
         // Another reader may go elsewhere.
@@ -84,19 +83,22 @@ impl HostPattern {
         if !text.is_ascii() {
             return wrong("a glob over hosts is ASCII".into(), "write an international name as `xn--…`".into());
         }
-        let tail = text.rsplit(['*', '?', ']']).next().unwrap_or_default();
-        let fixed = tail.trim_matches(['{', '}']);
-        if fixed.is_empty() || fixed == "." {
-            let help = "write the end of the name out, such as `*.example.com`; addresses are blocks: `10.0.0.0/8`";
-            return wrong("the end of the name is open".into(), help.into());
-        }
-        if !fixed.starts_with('.') && fixed.matches('.').count() < 2 && tail.len() < text.len() {
-            let name = fixed.trim_start_matches('.');
-            let help = format!("write `*.{name}`, and `{name}` beside it");
-            return wrong(format!("it would also cover names such as `evil{name}`"), help);
-        }
-        if fixed.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit())) {
-            return wrong("a glob over addresses".into(), "write a block: `10.0.0.0/8`".into());
+        let Some(all) = alternatives(text) else {
+            return wrong("more alternatives than anybody reads".into(), "write them as a list".into());
+        };
+        for text in &all {
+            let tail = text.rsplit(['*', '?', ']']).next().unwrap_or_default();
+            if tail.is_empty() || tail == "." {
+                let help = "write the end of the name out, such as `*.example.com`; addresses are blocks: `10.0.0.0/8`";
+                return wrong("the end of the name is open".into(), help.into());
+            }
+            if !tail.starts_with('.') && tail.matches('.').count() < 2 && tail.len() < text.len() {
+                let help = format!("write `*.{tail}`, and `{tail}` beside it");
+                return wrong(format!("it would also cover names such as `evil{tail}`"), help);
+            }
+            if tail.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit())) {
+                return wrong("a glob over addresses".into(), "write a block: `10.0.0.0/8`".into());
+            }
         }
         NamePattern::parse(&text.to_ascii_lowercase()).map(Self::Glob)
     }
@@ -112,6 +114,26 @@ impl HostPattern {
             (Self::Name(_) | Self::Glob(_), _) => false,
         }
     }
+}
+
+/// What a glob with braces stands for, one by one; none where there are too many.
+fn alternatives(glob: &str) -> Option<Vec<String>> {
+    const MOST: usize = 64;
+    let (mut open, mut done) = (vec![glob.to_owned()], Vec::new());
+    while let Some(text) = open.pop() {
+        // The innermost braces first.
+        let braces = text.split_once('}').and_then(|(before, after)| Some((before.rsplit_once('{')?, after)));
+        match braces {
+            Some(((before, inner), after)) => {
+                open.extend(inner.split(',').map(|one| format!("{before}{one}{after}")));
+            }
+            None => done.push(text),
+        }
+        if open.len() + done.len() > MOST {
+            return None;
+        }
+    }
+    Some(done)
 }
 
 /// An address block in CIDR notation (RFC 4632, RFC 4291 section 2.3).
@@ -150,7 +172,13 @@ impl Block {
                 help: Some(format!("write `{start}/{length}`, or the address alone")),
             });
         }
-        Ok(Some(Self { network, length }))
+        // Hosts in the clothes of IPv6 are compared as what they are, and so are blocks of them.
+        match (network.to_canonical(), length.checked_sub(96)) {
+            (IpAddr::V4(inner), Some(length)) if network.is_ipv6() => {
+                Ok(Some(Self { network: IpAddr::V4(inner), length }))
+            }
+            _ => Ok(Some(Self { network, length })),
+        }
     }
 
     fn holds(&self, address: IpAddr) -> bool {
@@ -171,14 +199,6 @@ fn masked(address: IpAddr, length: u8) -> IpAddr {
     }
 }
 
-/// An IPv4 address in the clothes of IPv6 (`::ffff:127.0.0.1`, RFC 4291 section 2.5.5.2) is that address.
-fn simplest(host: Host<String>) -> Host<String> {
-    match host {
-        Host::Ipv6(address) => address.to_ipv4_mapped().map_or(Host::Ipv6(address), Host::Ipv4),
-        other => other,
-    }
-}
-
 /// `example.com.` is `example.com` to the name service, although some servers and allow lists tell them apart.
 fn dotless(name: &str, side: Side) -> &str {
     match side {
@@ -187,35 +207,37 @@ fn dotless(name: &str, side: Side) -> &str {
     }
 }
 
-/// The address of a host, and what it leads to by a translator where that tightens: IPv4-compatible (RFC 4291), NAT64
-/// (RFC 6052) and 6to4 (RFC 3056).
+/// The address of a host, an IPv4 address in the clothes of IPv6 (`::ffff:127.0.0.1`, RFC 4291 section 2.5.5.2) as that
+/// address. Where that tightens also as it is written, and what it leads to by a translator: IPv4-compatible (RFC 4291),
+/// SIIT (RFC 2765), NAT64 (RFC 6052) and 6to4 (RFC 3056).
 fn addresses(host: &Host<String>, side: Side) -> impl Iterator<Item = IpAddr> {
-    let own = match host {
+    let written = match host {
         Host::Domain(_) => None,
         Host::Ipv4(address) => Some(IpAddr::V4(*address)),
         Host::Ipv6(address) => Some(IpAddr::V6(*address)),
     };
-    let inner = match own {
-        Some(IpAddr::V6(address)) if side == Side::Wide => embedded(address).map(IpAddr::V4),
+    let wide = written.filter(|_| side == Side::Wide);
+    let inner = match wide {
+        Some(IpAddr::V6(address)) => embedded(address).map(IpAddr::V4),
         _ => None,
     };
-    own.into_iter().chain(inner)
+    written.map(|address| address.to_canonical()).into_iter().chain(wide).chain(inner)
 }
 
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let low = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
-        [0, 0, 0, 0, 0, 0, a, b] | [0x64, 0xff9b, 0, 0, 0, 0, a, b] | [0x2002, a, b, ..] => Some(low(a, b)),
+        [0, 0, 0, 0, 0 | 0xffff, 0, a, b] | [0x64, 0xff9b, 0, 0, 0, 0, a, b] | [0x2002, a, b, ..] => Some(low(a, b)),
         _ => None,
     }
 }
 
-/// Blocks that do not lead to the public network (RFC 6890, RFC 6598, RFC 8215), among them those of metadata services
+/// Blocks that do not lead to one machine of the public network (RFC 6890, RFC 6598, RFC 8215, RFC 5771), among them those of metadata services
 /// (`169.254.169.254`, `fd00:ec2::254`), and one public address that a cloud keeps for its own.
 fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
-            const BLOCKS: [([u8; 4], u8); 11] = [
+            const BLOCKS: [([u8; 4], u8); 12] = [
                 ([0, 0, 0, 0], 8),
                 ([10, 0, 0, 0], 8),
                 ([100, 64, 0, 0], 10),
@@ -226,7 +248,8 @@ fn is_internal(address: IpAddr) -> bool {
                 ([192, 168, 0, 0], 16),
                 ([198, 18, 0, 0], 15),
                 ([168, 63, 129, 16], 32),
-                ([255, 255, 255, 255], 32),
+                ([224, 0, 0, 0], 4),
+                ([240, 0, 0, 0], 4),
             ];
             BLOCKS.iter().any(|(network, length)| masked(address.into(), *length) == IpAddr::from(*network))
         }
@@ -243,12 +266,25 @@ fn is_internal(address: IpAddr) -> bool {
     }
 }
 
-/// Names that lead to this machine or its network by convention (RFC 6761, RFC 6762, RFC 8375), and those of clouds'
-/// metadata services. A name of one label is what the local network makes of it (`http://vault/`): where that tightens, it
+/// Names that lead to this machine or its network by convention (RFC 6761, RFC 6762 and its appendix G, RFC 8375), those
+/// of clouds' metadata services, and of services in a cluster. A name of one label is what the local network makes of it (`http://vault/`): where that tightens, it
 /// is internal too.
 fn is_internal_name(name: &str, side: Side) -> bool {
-    const NAMES: [&str; 5] = ["localhost", "ip6-localhost", "ip6-loopback", "metadata", "instance-data"];
-    const BELOW: [&str; 5] = [".localhost", ".localdomain", ".local", ".internal", ".home.arpa"];
+    const NAMES: [&str; 8] = [
+        "localhost",
+        "ip6-localhost",
+        "ip6-loopback",
+        "metadata",
+        "instance-data",
+        "metadata.goog",
+        "metadata.tencentyun.com",
+        "kubernetes.default",
+    ];
+    #[rustfmt::skip]
+    const BELOW: [&str; 11] = [
+        ".localhost", ".localdomain", ".local", ".internal", ".home.arpa", ".intranet", ".private", ".corp", ".home",
+        ".lan", ".svc",
+    ];
     NAMES.contains(&name) || BELOW.iter().any(|end| name.ends_with(end)) || (side == Side::Wide && !name.contains('.'))
 }
 
@@ -302,6 +338,9 @@ mod tests {
                 ("[::1]", "[::1]", "[::2]"),
                 ("127.0.0.0/8", "[::ffff:7f00:1]", "[::ffff:808:808]"),
                 ("::/0", "[2001:db8::1]", "8.8.8.8"),
+                ("::ffff:a00:0/104", "10.1.2.3", "[::ffff:b00:1]"),
+                ("::ffff:10.0.0.1", "[::ffff:a00:1]", "10.0.0.2"),
+                ("::ffff:0:0/96", "8.8.8.8", "[2001:db8::1]"),
             ] {
                 assert!(holds(block, inside, side) && !holds(block, outside, side), "{block}");
             }
@@ -310,6 +349,7 @@ mod tests {
         for translated in ["[64:ff9b::a00:1]", "[2002:a00:1::]", "[::a00:1]"] {
             assert!(holds("10.0.0.0/8", translated, Wide) && !holds("10.0.0.0/8", translated, Exact), "{translated}");
         }
+        assert!(holds("::/0", "[::ffff:a00:1]", Wide), "as it is written");
     }
 
     #[test]
@@ -340,6 +380,16 @@ mod tests {
             "localhost.",
             "localhost.localdomain",
             "vault",
+            "metadata.goog",
+            "metadata.tencentyun.com",
+            "kubernetes.default.svc",
+            "db.prod.svc",
+            "nas.lan",
+            "wiki.corp",
+            "[::ffff:0:7f00:1]",
+            "239.255.255.250",
+            "240.0.0.1",
+            "255.255.255.255",
         ] {
             assert!(holds("@internal", internal, Wide), "{internal}");
         }
@@ -353,6 +403,7 @@ mod tests {
             "127.0.0.1.nip.io",
             "localhost.example",
             "not.localhost.example",
+            "wiki.corp.example",
         ] {
             assert!(!holds("@internal", public, Wide), "{public}");
         }
@@ -389,6 +440,9 @@ mod tests {
             ("*.1", "addresses"),
             ("*.", "open"),
             ("{example.com,*}", "open"),
+            ("*{.good.example,}", "open"),
+            ("*{.good.example,{.a.example,example}}", "evil"),
+            ("{a,b,c,d}{a,b,c,d}{a,b,c,d}{a,b,c,d}.example", "alternatives"),
             ("*.bücher.example", "ASCII"),
         ] {
             let error = HostPattern::parse(text).map(|_| ()).unwrap_err();
