@@ -251,13 +251,19 @@ fn collect<'a>(value: Option<&'a Value>, pointer: &[Box<str>], recorded: bool, f
                 collect(Some(&member.value), rest, recorded, found);
             }
         }
-        Kind::Array(items) => match token.parse::<usize>() {
-            Ok(index) => collect(items.get(index), rest, recorded, found),
-            Err(_) => found.push(Found::WrongType),
+        Kind::Array(items) => match index(token) {
+            Some(index) => collect(items.get(index), rest, recorded, found),
+            None => found.push(Found::WrongType),
         },
         Kind::String(text) if recorded && hides(text) => found.push(Found::Hidden),
         Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::String(_) => found.push(Found::WrongType),
     }
+}
+
+/// An index as RFC 6901 section 4 writes it: no sign, no leading zero.
+fn index(token: &str) -> Option<usize> {
+    let plain = token == "0" || (!token.starts_with('0') && token.bytes().all(|b| b.is_ascii_digit()));
+    token.parse().ok().filter(|_| plain)
 }
 
 #[cfg(test)]
@@ -327,6 +333,15 @@ mod tests {
         assert_eq!(says(r#"{"to":[]}"#, &test, Exact), Unknown);
         assert_eq!(says(r#"{"to":[]}"#, &test, Wide), Unknown);
         assert_eq!(says(r#"{"to":"ana"}"#, &test, Exact), Unknown);
+    }
+
+    #[test]
+    fn an_index_has_one_spelling() {
+        let test = |token| at(&["a", token], over("1"));
+        assert_eq!(says(r#"{"a":[0,5]}"#, &test("1"), Exact), True);
+        for token in ["+1", "01", "-", "1.0"] {
+            assert_eq!(says(r#"{"a":[0,5]}"#, &test(token), Exact), Unknown, "{token}");
+        }
     }
 
     #[test]

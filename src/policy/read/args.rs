@@ -133,7 +133,8 @@ fn whole(text: &str) -> Result<Regex, PatternError> {
         })
     };
     compile(text)?;
-    compile(&format!(r"\A(?:{text})\z"))
+    // Under `(?x)` a comment at the end goes on to the end of its line.
+    compile(&format!(r"\A(?:{text})\z")).or_else(|_| compile(&format!("\\A(?:{text}\n)\\z")))
 }
 
 fn part(text: &str) -> Result<Text, PatternError> {
