@@ -55,6 +55,12 @@ pub fn names_a_path(name: &str) -> bool {
     PATH_WORDS.contains(&last) || PATH_NAMES.contains(&words.concat().as_str())
 }
 
+/// Whether a schema declares a list of texts there.
+pub(super) fn declares_a_list(schema: Option<&Value>, pointer: &Pointer) -> bool {
+    let property = pointer.0.iter().try_fold(schema, |schema, name| Some(schema?.get("properties")?.get(&**name)));
+    property.flatten().is_some_and(|property| holds(property, "array"))
+}
+
 fn argument(name: &str) -> Option<Argument> {
     let words = words(name);
     let last = words.last().map(String::as_str).unwrap_or_default();

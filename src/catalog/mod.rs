@@ -33,6 +33,14 @@ impl Catalogue {
     /// The entry for a tool, or one guessed from its schema (`heuristic`), which adds facets and floors only.
     pub fn tool(&self, name: &str, input_schema: Option<&serde_json::Value>) -> Tool {
         let mut tool = self.tools.get(name).cloned().unwrap_or_else(|| guess::tool(input_schema));
+        if !tool.heuristic {
+            for (pointer, argument) in &mut tool.arguments {
+                let list = *argument == Argument::Command && guess::declares_a_list(input_schema, pointer);
+                if list {
+                    *argument = Argument::Words;
+                }
+            }
+        }
         if let Some(unwrap) = &mut tool.unwrap {
             unwrap.within = Some(Arc::new(self.clone()));
         }
@@ -65,14 +73,17 @@ impl Tool {
     /// up: not on a thread that serves others.
     pub fn is_parsed(&self) -> bool {
         self.argv.is_some()
-            || self.arguments.iter().any(|(_, argument)| matches!(argument, Argument::Command | Argument::Sql))
+            || self
+                .arguments
+                .iter()
+                .any(|(_, argument)| matches!(argument, Argument::Command | Argument::Words | Argument::Sql))
     }
 
     /// Whether it runs commands.
     pub fn runs_commands(&self) -> bool {
         self.argv.is_some()
             || self.unwrap.is_some()
-            || self.arguments.iter().any(|(_, argument)| *argument == Argument::Command)
+            || self.arguments.iter().any(|(_, argument)| matches!(argument, Argument::Command | Argument::Words))
     }
 }
 
@@ -143,8 +154,10 @@ pub enum Argument {
     },
     /// A glob below the tool's path argument.
     Glob,
-    /// A shell text, or an array of words where the tool's schema declares one.
+    /// A shell text.
     Command,
+    /// A command line as an array of words, which no shell reads; or a shell text.
+    Words,
     /// A text that runs, but in no shell that starts here: a program in another language, or in another place.
     Code,
     /// The working directory of the tool's command or of its relative paths.

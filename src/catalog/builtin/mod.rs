@@ -86,6 +86,7 @@ enum Mark {
     Path { access: Option<Access>, recursive: bool, missing: Option<&'static str>, keep_last: bool },
     Glob,
     Command,
+    Words,
     Code,
     Cwd,
     Stdin,
@@ -103,6 +104,7 @@ const DELETE: Mark = path(Some(Access::Delete));
 const USED: Mark = path(None);
 const GLOB: Mark = Mark::Glob;
 const COMMAND: Mark = Mark::Command;
+const WORDS: Mark = Mark::Words;
 const CODE: Mark = Mark::Code;
 const CWD: Mark = Mark::Cwd;
 const STDIN: Mark = Mark::Stdin;
@@ -148,6 +150,7 @@ impl Mark {
             }
             Self::Glob => Argument::Glob,
             Self::Command => Argument::Command,
+            Self::Words => Argument::Words,
             Self::Code => Argument::Code,
             Self::Cwd => Argument::Cwd,
             Self::Stdin => Argument::Stdin,

@@ -1,9 +1,9 @@
 //! `mcp-shell-server`.
 
-use super::{COMMAND, CWD, STDIN, Server, tool};
+use super::{CWD, STDIN, Server, WORDS, tool};
 
 pub(super) const SHELL: Server = Server {
     name: "shell",
     category: "shell",
-    tools: &[tool("shell_execute", &[("/command", COMMAND), ("/directory", CWD), ("/stdin", STDIN)])],
+    tools: &[tool("shell_execute", &[("/command", WORDS), ("/directory", CWD), ("/stdin", STDIN)])],
 };

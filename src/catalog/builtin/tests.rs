@@ -140,7 +140,9 @@ fn every_tool_has_an_entry_and_every_text_a_mark() {
                 let argv = entry.argv.iter().flatten().any(|word| *word == text);
                 let marked = argv
                     || entry.arguments.iter().any(|(at, argument)| {
-                        at.fits(&keys) || (at.covers(&keys) && matches!(argument, Argument::Code | Argument::Command))
+                        at.fits(&keys)
+                            || (at.covers(&keys)
+                                && matches!(argument, Argument::Code | Argument::Command | Argument::Words))
                     });
                 let left = UNMARKED.iter().find(|(server, of, texts)| {
                     server == name && (*of == "*" || *of == tool) && texts.contains(&text.as_str())

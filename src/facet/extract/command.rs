@@ -16,7 +16,8 @@ const MAX_WALKED: usize = 64;
 const MAX_HINTS: usize = 1_024;
 
 impl<'a> Call<'a> {
-    pub(super) fn command_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
+    /// A command; `list`: it may be given as its words.
+    pub(super) fn command_argument(&mut self, pointer: &Pointer, list: bool) -> Result<(), Malformed> {
         for selected in self.select(pointer) {
             let (at, value) = match selected {
                 Selected::Found(at, value) => (at, Some(value)),
@@ -24,15 +25,30 @@ impl<'a> Call<'a> {
             };
             match value.map(|value| (&value.kind, words(value))) {
                 Some((Kind::String(text), _)) => self.shell_text(&at, text)?,
-                Some((Kind::Array(_), Some(words))) => {
-                    let why = "a command given as a list, where the catalogue does not say how it is read";
-                    self.floors.push(Floor::because(FloorWhy::Shell, why));
+                Some((Kind::Array(_), Some(words))) if list || self.tool.heuristic => {
+                    // Servers that run lists have taken such a word for a pipe or a redirect.
+                    let operator = |word: &String| word.trim() != word || word.is_empty() || word.contains('|');
+                    if words
+                        .iter()
+                        .any(|word| operator(word) || [";", "&", "&&", "<", ">", ">>"].contains(&word.as_str()))
+                    {
+                        let why = "a word that some servers read as a part of a shell text";
+                        self.floors.push(Floor::because(FloorWhy::Shell, why));
+                    }
                     self.command_words(&at, &words)?;
                 }
                 _ if self.tool.heuristic => {}
-                _ => {
-                    let what = "a command must be a string or a list of strings".to_owned();
+                Some((Kind::Array(_), _)) if !list => {
+                    let what = "a command given as a list, which the tool's schema does not declare".to_owned();
                     return Err(Malformed { pointer: at, what });
+                }
+                _ => {
+                    let what = if list {
+                        "a command must be a string or a list of strings"
+                    } else {
+                        "a command must be a string"
+                    };
+                    return Err(Malformed { pointer: at, what: what.to_owned() });
                 }
             }
         }

@@ -31,7 +31,8 @@ pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<
     for (pointer, argument) in &tool.arguments {
         match argument {
             Argument::Path { .. } => call.path_argument(pointer, argument)?,
-            Argument::Command => call.command_argument(pointer)?,
+            Argument::Command => call.command_argument(pointer, false)?,
+            Argument::Words => call.command_argument(pointer, true)?,
             Argument::Code => call.code_argument(pointer),
             Argument::Url => call.url_argument(pointer)?,
             Argument::Address => call.address_argument(pointer)?,

@@ -100,11 +100,14 @@ impl<'a> Call<'a> {
         let mut known = Known::Not;
         for (pointer, argument) in &self.tool.arguments {
             match argument {
-                Argument::Command | Argument::Code if pointer.fits(keys) => known = Known::Text,
+                Argument::Command | Argument::Words | Argument::Code if pointer.fits(keys) => known = Known::Text,
+                // The words of a list are read one by one, and what may be a path among them is tried.
+                Argument::Words if pointer.covers(keys) => return Known::Fully,
                 Argument::Command | Argument::Code | Argument::Env if pointer.covers(keys) => known = Known::InPart,
                 Argument::Url | Argument::Sql | Argument::Decode(_) if pointer.fits(keys) => known = Known::InPart,
                 Argument::Address if pointer.covers(keys) => return Known::Fully,
                 Argument::Command
+                | Argument::Words
                 | Argument::Code
                 | Argument::Env
                 | Argument::Url

@@ -370,8 +370,13 @@ fn commands_are_taken_apart() {
     let set = take(&text, &tree, r#"{"command":"git status","env":{"PAGER":"sh -c x"}}"#);
     assert_eq!((facets(&set), floors(&set)), (vec!["command git status".to_owned()], vec![FloorWhy::Shell]));
     assert!(floors(&take(&text, &tree, r#"{"command":"git status","env":{"LANG":"C"}}"#)).is_empty());
-    for arguments in [r#"{"command":7}"#, r#"{"command":{"a":"ls"}}"#, r#"{"command":["ls",1]}"#, r#"{"command":null}"#]
-    {
+    for arguments in [
+        r#"{"command":7}"#,
+        r#"{"command":{"a":"ls"}}"#,
+        r#"{"command":["ls",1]}"#,
+        r#"{"command":["ls"]}"#,
+        r#"{"command":null}"#,
+    ] {
         assert_eq!(refused(&text, arguments).pointer, "/command", "{arguments}");
     }
     assert_eq!(refused(&text, r#"{"command":"ls\u0000"}"#).pointer, "/command");
@@ -396,8 +401,15 @@ fn command_lines_that_no_shell_reads_are_words() {
     let shell = builtin("shell", "shell_execute");
     let run = take(&shell, &tree, r#"{"command":["cat","secrets/key.pem"],"directory":"docs","stdin":"-x"}"#);
     assert_eq!(facets(&run), ["read docs", "command cat secrets/key.pem", "read docs/secrets/key.pem"]);
-    assert_eq!(floors(&run), [FloorWhy::Shell]);
-    assert!(strays_to(&run, "secrets/key.pem"));
+    assert!(floors(&run).is_empty(), "{:?}", floors(&run));
+    for operator in
+        [r#"["cat","a","|","sh"]"#, r#"["cat","a|","sh"]"#, r#"["ls",">","x"]"#, r#"["ls",""]"#, r#"["ls"," -l"]"#]
+    {
+        let run = take(&shell, &tree, &format!(r#"{{"command":{operator},"directory":"docs"}}"#));
+        assert!(floors(&run).contains(&FloorWhy::Shell), "{operator}");
+    }
+    let through = take(&shell, &tree, r#"{"command":["bash","-c","cat a.md; rm b"],"directory":"docs"}"#);
+    assert!(facets(&through).contains(&"command rm b".to_owned()), "{:?}", facets(&through));
     let exec = Tool { argv: Some(vec!["/program".into(), "/args/*".into()]), ..Tool::default() };
     let cat = take(&exec, &tree, r#"{"program":"cat","args":["docs/x; rm -rf y","a;b"]}"#);
     assert_eq!(facets(&cat), ["command cat 'docs/x; rm -rf y' 'a;b'", "read docs/x; rm -rf y", "read a;b"]);
@@ -414,6 +426,19 @@ fn command_lines_that_no_shell_reads_are_words() {
     );
     assert_eq!(facets(&kubectl), ["command kubectl get /etc/x pods"]);
     assert!(floors(&kubectl).contains(&FloorWhy::Shell), "the names of flags are lost");
+}
+
+#[test]
+fn a_list_is_a_command_where_the_schema_declares_one() {
+    let tools = [("run".to_owned(), entry(&[("/command", Argument::Command)]))].into_iter().collect();
+    let catalogue = Catalogue { tools };
+    let schema = |kind: &str| serde_json::json!({"properties": {"command": {"type": kind}}});
+    let call = r#"{"command":["cat","docs/a.md"]}"#;
+    let declared = catalogue.tool("run", Some(&schema("array")));
+    assert_eq!(facets(&take(&declared, &Tree::usual(), call)), ["command cat docs/a.md", "read docs/a.md"]);
+    for undeclared in [catalogue.tool("run", Some(&schema("string"))), catalogue.tool("run", None)] {
+        assert_eq!(refused(&undeclared, call).pointer, "/command");
+    }
 }
 
 #[test]

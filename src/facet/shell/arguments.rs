@@ -1,7 +1,7 @@
 //! The arguments of a command, read by the options of its program.
 
 use super::flow::below;
-use super::options::{Entry, Options, Takes};
+use super::options::{By, Entry, Options, Takes};
 use super::words::Word;
 use super::{Place, not_understood};
 use crate::facet::Floor;
@@ -148,7 +148,7 @@ impl Reader<'_> {
             };
             let rest = (end < word.text.len()).then(|| word.after(end));
             match entry.takes {
-                Takes::Nothing => self.note(&entry),
+                Takes::Nothing | Takes::AttachedToLong => self.note(&entry),
                 Takes::Attached => {
                     self.note(&entry);
                     return;
@@ -182,8 +182,11 @@ impl Reader<'_> {
 
     fn take(&mut self, entry: &Entry, attached: Option<Word>) {
         self.note(entry);
-        if matches!(entry.takes, Takes::Nothing | Takes::Attached) {
-            self.found.hints.extend(attached.filter(|_| entry.takes == Takes::Nothing).map(|word| word.text));
+        if matches!(entry.takes, Takes::Nothing | Takes::Attached | Takes::AttachedToLong) {
+            if let Some(value) = attached {
+                self.whole(&value, true);
+                self.found.hints.extend((entry.takes == Takes::Nothing).then_some(value.text));
+            }
             return;
         }
         let given = attached.is_some();
@@ -196,20 +199,16 @@ impl Reader<'_> {
                 self.found.lost |= !value.known;
                 self.found.directory = Some(below(&before, &value.text));
             }
-            Takes::Named => {
-                // `@FILE`, `name@FILE`, `name=@FILE`, `name=<FILE`.
-                let sign = ['@', '<', '='];
-                let text =
-                    value.known().map(|text| text.split_once(sign).map(|(_, file)| file.trim_start_matches(sign)));
-                match text {
-                    Some(Some(file)) if file.contains([',', ';', '"']) => {
-                        self.floor("a value that can name several files")
-                    }
-                    Some(Some(file)) if !file.is_empty() => self.found.places.push(Place::read(file)),
-                    Some(_) => {}
-                    None => self.floor("a value that can name a file"),
+            Takes::Named(by) => match value.known().map(|text| by.file(text)) {
+                Some(Some(file)) if by == By::Sign && file.contains([',', ';', '"']) => {
+                    self.floor("a value that can name several files")
                 }
-            }
+                Some(Some(file)) => self.path(&Word::literal(file), Place::read("")),
+                Some(None) => {}
+                None if by == By::At && !value.splits && !value.prefix.is_empty() && !value.prefix.starts_with('@') => {
+                }
+                None => self.floor("a value that can name a file"),
+            },
             // `-L 1,5:FILE`, `-L :FUNCTION:FILE`: a name with `:` in it may begin at any of them.
             Takes::Located => match value.known() {
                 Some(text) => {
@@ -223,12 +222,20 @@ impl Reader<'_> {
                     self.path(&path, Place::read(""));
                 }
             }
-            Takes::Text | Takes::Nothing | Takes::Attached => {
-                // `--include=*.rs`: every name begins with the option.
-                if !value.known && value.splits && !(given && value.pattern) {
-                    self.floor("a value that may become several words");
+            Takes::TwoTexts => {
+                self.whole(&value, given);
+                if let Some(second) = self.next() {
+                    self.whole(&second, false);
                 }
             }
+            Takes::Text | Takes::Nothing | Takes::Attached | Takes::AttachedToLong => self.whole(&value, given),
+        }
+    }
+
+    /// A value that must not become several words. `--include=*.rs`: every name begins with the option.
+    fn whole(&mut self, value: &Word, attached: bool) {
+        if !value.known && value.splits && !(attached && value.pattern) {
+            self.floor("a value that may become several words");
         }
     }
 

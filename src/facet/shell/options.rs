@@ -7,11 +7,15 @@
 //! | none | takes nothing |
 //! | `=` | takes a text |
 //! | `=?` | takes a text only where it is attached |
+//! | `=~` | takes a text only where it is attached to the long name |
+//! | `=2` | takes two texts |
 //! | `=<`, `=>` | takes a path that is read, written (a written one is a power) |
 //! | `=@` | takes a directory in which the rest happens |
 //! | `=:` | takes a text in which a file that is read may stand after `:` |
+//! | `=@f` | takes a text, or a file after `@` |
 //! | `=f` | takes a text in which a file may stand after `@`, `<` or `=` |
-//! | `=2` | takes a text and a path that is read |
+//! | `=-f` | takes a text in which a file may stand after `file=` |
+//! | `=2<` | takes a text and a path that is read |
 //! | `!` | is a power: runs programs, or writes; an allow must name it |
 //! | `*` | goes on below directories, or reads a whole tree |
 //! | `^` | takes the place of the pattern among the operands |
@@ -26,15 +30,42 @@ pub(super) enum Takes {
     Nothing,
     /// Only where it is attached.
     Attached,
+    /// Only where it is attached to the long name.
+    AttachedToLong,
     Text,
+    TwoTexts,
     /// A text that can name a file.
-    Named,
+    Named(By),
     /// A text that can name a file after `:`.
     Located,
     Path(Access),
     Directory,
     /// A name, then a path.
     NameAndPath,
+}
+
+/// How a text names a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum By {
+    /// `@FILE`.
+    At,
+    /// `@FILE`, `name@FILE`, `name=@FILE`, `name=<FILE`.
+    Sign,
+    /// `jsonpath-file=FILE`.
+    File,
+}
+
+impl By {
+    /// The file that a text names.
+    pub fn file(self, text: &str) -> Option<&str> {
+        let sign = ['@', '<', '='];
+        let file = match self {
+            Self::At => text.strip_prefix('@'),
+            Self::Sign => text.split_once(sign).map(|(_, file)| file.trim_start_matches(sign)),
+            Self::File => text.split_once('=').filter(|(kind, _)| kind.ends_with("file")).map(|(_, file)| file),
+        };
+        file.filter(|file| !file.is_empty())
+    }
 }
 
 /// One option.
@@ -78,7 +109,11 @@ impl Options {
     /// Whether none of them names a file, runs a program or goes on below directories.
     pub fn is_inert(&self) -> bool {
         let inert = |entry: &Entry| {
-            matches!(entry.takes, Takes::Nothing | Takes::Attached | Takes::Text) && !entry.power && !entry.pattern
+            let names_nothing = matches!(
+                entry.takes,
+                Takes::Nothing | Takes::Attached | Takes::AttachedToLong | Takes::Text | Takes::TwoTexts
+            );
+            names_nothing && !entry.power && !entry.pattern
         };
         self.entries.iter().all(inert)
     }
@@ -100,12 +135,16 @@ fn entry(word: &'static str) -> Entry {
     let marks = word.get(unmarked.len()..).unwrap_or_default();
     let kinds = [
         ("=?", Takes::Attached),
+        ("=~", Takes::AttachedToLong),
+        ("=2", Takes::TwoTexts),
         ("=<", Takes::Path(Access::Read)),
         ("=>", Takes::Path(Access::Write)),
+        ("=@f", Takes::Named(By::At)),
+        ("=-f", Takes::Named(By::File)),
         ("=@", Takes::Directory),
-        ("=f", Takes::Named),
+        ("=f", Takes::Named(By::Sign)),
         ("=:", Takes::Located),
-        ("=2", Takes::NameAndPath),
+        ("=2<", Takes::NameAndPath),
         ("=", Takes::Text),
     ];
     let found = kinds.into_iter().find_map(|(suffix, takes)| Some((unmarked.strip_suffix(suffix)?, takes)));

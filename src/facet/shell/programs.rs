@@ -143,7 +143,11 @@ fn family(words: &[Word], known: &tables::Family, given: Given, bases: &Bases) -
     };
     let both = known.anywhere.then(|| row.options.and(&known.options));
     let mut found = read(both.as_ref().unwrap_or(&row.options), inner, Until::End, row.harmless);
-    let looks = known.looks.iter().find(|(name, _)| *name == subcommand).map_or(&[][..], |(_, looks)| looks);
+    let looks = known
+        .looks
+        .iter()
+        .find(|(names, _)| names.split(' ').any(|name| name == subcommand))
+        .map_or(&[][..], |(_, looks)| looks);
     let does = found.operands.first().filter(|_| !looks.is_empty());
     if let Some(does) = does.filter(|does| does.known().is_none_or(|does| !looks.contains(&does))) {
         return unlisted(words, outer, rest, &does.text.clone(), given, bases);

@@ -283,7 +283,7 @@ fn word(argument: &Argument) -> &'static str {
         Argument::Path { access: Some(Access::Delete), .. } => "path:delete",
         Argument::Path { access: None, .. } => "path:unknown",
         Argument::Glob => "glob",
-        Argument::Command => "command",
+        Argument::Command | Argument::Words => "command",
         Argument::Code => "code",
         Argument::Cwd => "cwd",
         Argument::Env => "env",

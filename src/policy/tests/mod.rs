@@ -5,6 +5,7 @@ mod broken;
 mod evidence;
 mod examples;
 mod holds;
+mod index;
 mod judging;
 mod laws;
 mod limits;

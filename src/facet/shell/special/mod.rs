@@ -141,7 +141,8 @@ pub(super) fn look_closer(name: &str, arguments: &[Word], made: &mut Command) {
         "git" => git::look_closer(arguments, made),
         "sed" => sed::look_closer(arguments, made),
         "curl" => curl(made),
-        "jq" => jq(made),
+        "jq" => jq(arguments, made),
+        "kubectl" => kubectl(arguments, made),
         "printf" => printf(arguments, made),
         "test" | "[" => test(arguments, made),
         // A time without a `+` sets the clock.
@@ -166,14 +167,33 @@ fn curl(made: &mut Command) {
     }
 }
 
-/// A filter that reads modules.
-fn jq(made: &mut Command) {
-    if made
-        .words
-        .iter()
-        .any(|word| ["import", "include", "input_filename", "$ENV", "env"].iter().any(|w| word.text.contains(w)))
-    {
+/// A filter that reads modules, or all variables: `import`, `include` and `env` where no key can stand.
+fn jq(arguments: &[Word], made: &mut Command) {
+    let stands = |text: &str, word: &str, not_after: &str| {
+        text.match_indices(word).any(|(at, _)| {
+            let before = text.get(..at).and_then(|text| text.chars().next_back());
+            let after = text.get(at + word.len()..).and_then(|text| text.chars().next());
+            let within = |c: char| c.is_alphanumeric() || c == '_';
+            !before.is_some_and(|c| within(c) || not_after.contains(c)) && !after.is_some_and(within)
+        })
+    };
+    let does_more = |text: &str| {
+        ["import", "include"].iter().any(|word| stands(text, word, ".\"{[$"))
+            || stands(text, "env", ".\"$")
+            || text.contains("$ENV")
+    };
+    // The names of files are no filter; `.[]` without quotes reads like one.
+    if arguments.iter().any(|word| (!word.known && !word.pattern) || does_more(&word.text)) {
         made.powers.push(vec!["import".to_owned(), "include".to_owned()]);
+    }
+}
+
+/// A template that stands in a file.
+fn kubectl(arguments: &[Word], made: &mut Command) {
+    if made.options.iter().any(|option| option == "--template")
+        && arguments.iter().any(|word| !word.known || word.text.ends_with("file"))
+    {
+        made.powers.push(vec!["--template".to_owned()]);
     }
 }
 

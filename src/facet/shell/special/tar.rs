@@ -76,7 +76,7 @@ pub(in super::super) fn tar(arguments: &[Word], given: &mut Given) {
             }
             (_, Some(letters)) => {
                 for (at, letter) in letters.char_indices() {
-                    if matches!(letter, 'I' | 'F' | 'T' | 'X' | 'V' | 'g' | 'K' | 'N' | 'H' | 'L') {
+                    if matches!(letter, 'I' | 'F' | 'T' | 'X' | 'V' | 'g' | 'K' | 'N' | 'H' | 'L' | 'P') {
                         given.floors.push(not_understood("an option of `tar` that may run a program or read a list"));
                     }
                     match letter {

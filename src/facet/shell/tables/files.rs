@@ -6,7 +6,7 @@ use crate::record::Access::{Delete, Write};
 
 /// `name …`, operands, options. What these write is what they are for: it needs an allow that names `path`.
 pub(super) const PROGRAMS: &[Line] = &[
-    ("mkdir", Paths(Some(Write)), "-p|--parents -v|--verbose -m|--mode= --help --version"),
+    ("mkdir", Paths(Some(Write)), "-p|--parents -v|--verbose -m|--mode= -Z|--context=~ --help --version"),
     ("rmdir", Paths(Some(Delete)), "-p|--parents -v|--verbose --ignore-fail-on-non-empty --help --version"),
     (
         "touch",
@@ -23,15 +23,16 @@ pub(super) const PROGRAMS: &[Line] = &[
     (
         "cp",
         Copy,
-        "-a|--archive* -b|--backup=? -d -f|--force -i|--interactive -H -l|--link -L|--dereference -n|--no-clobber \
-        -P|--no-dereference -p|--preserve=? -R|-r|--recursive* --remove-destination -s|--symbolic-link -S|--suffix= \
-        -t|--target-directory=>^ -T|--no-target-directory -u|--update=? -v|--verbose -x|--one-file-system --help --version",
+        "-a|--archive* --attributes-only -b|--backup=~ -d -f|--force -i|--interactive -H -l|--link -L|--dereference -n|--no-clobber \
+        -P|--no-dereference -p|--preserve=~ --no-preserve= --parents --reflink=? --sparse= \
+        --strip-trailing-slashes -R|-r|--recursive* --remove-destination -s|--symbolic-link -S|--suffix= \
+        -t|--target-directory=>^ -T|--no-target-directory -u|--update=~ -v|--verbose -x|--one-file-system --help --version",
     ),
     (
         "mv",
         Move,
-        "-b|--backup=? -f|--force -i|--interactive -n|--no-clobber -S|--suffix= -t|--target-directory=>^ \
-        -T|--no-target-directory -u|--update=? -v|--verbose --help --version",
+        "-b|--backup=~ -f|--force -i|--interactive -n|--no-clobber -S|--suffix= -t|--target-directory=>^ \
+        -T|--no-target-directory -u|--update=~ -v|--verbose --strip-trailing-slashes --help --version",
     ),
     // Read by `special`, for its operations stand in any order.
     (

@@ -22,6 +22,9 @@ type Line = (&'static str, Operands, &'static str);
 /// A program with subcommands: its names, the options that stand before them, and their lines.
 type FamilyLines = (&'static str, &'static str, &'static [&'static [Line]]);
 
+/// Subcommands whose first operand says what they do, and those that only look.
+type Looks = &'static [(&'static str, &'static [&'static str])];
+
 /// A program with its options.
 #[derive(Debug)]
 pub(super) enum Program {
@@ -40,7 +43,7 @@ pub(super) struct Family {
     pub anywhere: bool,
     pub rows: Vec<Row>,
     /// Subcommands whose first operand says what they do, and those that are described.
-    pub looks: &'static [(&'static str, &'static [&'static str])],
+    pub looks: Looks,
 }
 
 /// A program or a subcommand.
@@ -100,7 +103,10 @@ pub(super) fn program(name: &str) -> Option<&'static Program> {
         for (names, options, lines) in families {
             // Those that take their own options before a subcommand only.
             let anywhere = !matches!(names, "git" | "docker");
-            let looks = if names == "git" { git::LOOKS } else { &[] };
+            let looks = match names {
+                "git" => git::LOOKS,
+                _ => tools::LOOKS.iter().find(|(name, _)| *name == names).map_or(&[][..], |(_, looks)| looks),
+            };
             for name in names.split_whitespace() {
                 let rows = lines
                     .iter()

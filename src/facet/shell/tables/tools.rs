@@ -1,20 +1,41 @@
 //! Build tools, package managers and clusters. Subcommands that are not listed are judged as of unknown effect.
 
-use super::FamilyLines;
 use super::Operands::{Paths, Text};
+use super::{FamilyLines, Looks};
+
+/// What [`Looks`] are to each.
+pub(super) const LOOKS: &[(&str, Looks)] = &[
+    (
+        "kubectl",
+        &[
+            ("rollout", &["status", "history"]),
+            ("auth", &["can-i", "whoami"]),
+            ("config", &["current-context", "get-contexts", "get-clusters", "get-users"]),
+        ],
+    ),
+    (
+        "docker",
+        &[
+            ("container image volume network", &["ls", "list", "inspect"]),
+            ("system", &["df", "info"]),
+            ("compose", &["ps", "ls", "logs", "images", "top", "version"]),
+        ],
+    ),
+    ("npm", &[("audit", &["signatures"])]),
+];
 
 /// `kubectl`; its options may stand anywhere.
 pub(super) const KUBECTL: FamilyLines = (
     "kubectl",
-    "-n|--namespace= --context= --cluster= --user= --token=! -s|--server=! --kubeconfig=< --as=! --as-group=! --as-uid=! \
+    "-n|--namespace= --context= --cluster= --user= --token=! -s|--server=! --kubeconfig=<! --as=! --as-group=! --as-uid=! \
         --request-timeout= --cache-dir=> --certificate-authority=< --client-certificate=< --client-key=< \
         --insecure-skip-tls-verify! --tls-server-name= --match-server-version -v|--v= --warnings-as-errors -h|--help",
     &[&[
         (
             "get",
             Text,
-            "-A|--all-namespaces -o|--output=f -l|--selector= --field-selector= -w|--watch --watch-only --show-labels \
-            --show-kind --no-headers --sort-by= -L|--label-columns= --ignore-not-found --chunk-size= --raw= --subresource= \
+            "-A|--all-namespaces -o|--output=-f -l|--selector= --field-selector= -w|--watch --watch-only --show-labels \
+            --show-kind --no-headers --sort-by= -L|--label-columns= --ignore-not-found --chunk-size= --raw=! --subresource= --server-print=? --allow-missing-template-keys=? \
             -f|--filename=< -k|--kustomize=< -R|--recursive* --template=< --show-managed-fields --output-watch-events",
         ),
         (
@@ -26,7 +47,7 @@ pub(super) const KUBECTL: FamilyLines = (
             "logs",
             Text,
             "-f|--follow -p|--previous -c|--container= --all-containers --tail= --since= --since-time= --timestamps \
-            --prefix -l|--selector= --max-log-requests= --limit-bytes= --ignore-errors --pod-running-timeout=",
+            --prefix --all-pods -l|--selector= --max-log-requests= --limit-bytes= --ignore-errors --pod-running-timeout=",
         ),
         (
             "top",
@@ -40,18 +61,18 @@ pub(super) const KUBECTL: FamilyLines = (
             "--namespaced=? --verbs= -o|--output= --api-group= --no-headers --sort-by= --cached --categories=",
         ),
         ("api-versions cluster-info", Text, ""),
-        ("explain", Text, "--recursive --api-version= --output="),
+        ("explain", Text, "--recursive --api-version= -o|--output="),
         (
             "delete",
             Text,
             "--all -A|--all-namespaces -l|--selector= --field-selector= -f|--filename=< -k|--kustomize=< -R|--recursive* \
-            --force --grace-period= --now --wait=? --timeout= --cascade=? --ignore-not-found -o|--output= --dry-run=? -i|--interactive",
+            --force --grace-period= --now --wait=? --timeout= --cascade=? --ignore-not-found -o|--output= --dry-run=? -i|--interactive --raw=!",
         ),
         (
             "apply",
             Text,
             "-f|--filename=< -k|--kustomize=< -R|--recursive* --dry-run=? --server-side --force --force-conflicts --prune \
-            -l|--selector= --wait=? --timeout= -o|--output= --validate=? --field-manager= --overwrite",
+            -l|--selector= --wait=? --timeout= -o|--output= --validate=? --field-manager= --overwrite --all --cascade=? --grace-period= --prune-allowlist= --show-managed-fields --subresource=",
         ),
         ("diff", Text, "-f|--filename=<! -k|--kustomize=<! -R|--recursive*"),
         (
@@ -60,6 +81,19 @@ pub(super) const KUBECTL: FamilyLines = (
             "--replicas= --current-replicas= --resource-version= --timeout= --all -l|--selector= -f|--filename=< -o|--output= \
             --dry-run=?",
         ),
+        ("auth", Text, "-A|--all-namespaces --list -q|--quiet --no-headers --subresource="),
+        (
+            "wait",
+            Text,
+            "--for= --timeout= --all -A|--all-namespaces -l|--selector= --field-selector= -f|--filename=< -R|--recursive* -o|--output=",
+        ),
+        (
+            "label annotate",
+            Text,
+            "--overwrite --all -A|--all-namespaces -l|--selector= --field-selector= -f|--filename=< -k|--kustomize=< \
+            -R|--recursive* --list --dry-run=? -o|--output= --resource-version=",
+        ),
+        ("config", Text, "--minify --flatten -o|--output= --no-headers"),
         (
             "rollout",
             Text,
@@ -81,13 +115,21 @@ pub(super) const DOCKER: FamilyLines = (
         ("version info", Text, "-f|--format="),
         ("stats", Text, "-a|--all --format= --no-stream --no-trunc"),
         ("top port diff", Text, ""),
-        ("history", Text, "--format= -H|--human --no-trunc -q|--quiet"),
+        ("history", Text, "--platform= --format= -H|--human --no-trunc -q|--quiet"),
         ("rm", Text, "-f|--force -l|--link -v|--volumes"),
-        ("rmi", Text, "-f|--force --no-prune"),
+        ("rmi", Text, "-f|--force --no-prune --platform="),
         ("stop restart", Text, "-s|--signal= -t|--time|--timeout="),
         ("kill", Text, "-s|--signal="),
         ("pull", Text, "-a|--all-tags --platform= -q|--quiet"),
-        ("push", Text, "-a|--all-tags -q|--quiet"),
+        ("container image volume network", Text, "-a|--all -f|--filter= --format= -q|--quiet --no-trunc -s|--size"),
+        ("system", Text, "-v|--verbose --format="),
+        (
+            "compose",
+            Text,
+            "-f|--file=< -p|--project-name= -a|--all --format= -q|--quiet --services --status= --tail= --follow --since= --until= \
+            -t|--timestamps --no-color --no-log-prefix --no-trunc",
+        ),
+        ("push", Text, "-a|--all-tags --platform= -q|--quiet"),
     ]],
 );
 
@@ -127,7 +169,7 @@ pub(super) const NPM: FamilyLines = (
 
 const BUILD: &str = "-p|--package= --workspace --all --exclude= -F|--features= --all-features --no-default-features --lib --bin= --bins \
     --example= --examples --test= --tests --bench= --benches --all-targets -r|--release --profile= --target= -j|--jobs= --keep-going \
-    --message-format= --ignore-rust-version --no-run --no-fail-fast --doc --timings=?";
+    --message-format= --future-incompat-report --unit-graph --no-deps --document-private-items --ignore-rust-version --no-run --no-fail-fast --doc --timings=?";
 
 /// `cargo`. Words after `--` go to what was built.
 pub(super) const CARGO: FamilyLines = (
@@ -143,7 +185,7 @@ pub(super) const CARGO: FamilyLines = (
             "tree",
             Text,
             "-p|--package= --workspace --all --exclude= -F|--features= --all-features --no-default-features -i|--invert= \
-            --depth= --prefix= -e|--edges= -d|--duplicates --no-dedupe -f|--format= --target= --charset=",
+            --depth= --prefix= -e|--edges= -d|--duplicates --no-dedupe --prune= -f|--format= --target= --charset=",
         ),
         (
             "metadata",
@@ -158,13 +200,13 @@ pub(super) const CARGO: FamilyLines = (
 /// `pip`.
 pub(super) const PIP: FamilyLines = (
     "pip pip3",
-    "-v|--verbose -q|--quiet --no-input --isolated --require-virtualenv --disable-pip-version-check --no-color --timeout= --retries= \
+    "-v|--verbose -q|--quiet --no-input --isolated --require-virtualenv --disable-pip-version-check --no-cache-dir --no-color --timeout= --retries= \
         --python=! --log=> --proxy=! --cert=< --cache-dir=> --trusted-host=! --exists-action= -h|--help -V|--version",
     &[&[
         (
             "list",
             Text,
-            "-o|--outdated -u|--uptodate -e|--editable -l|--local --user --path=< --pre --format= --not-required --exclude=",
+            "-o|--outdated -u|--uptodate -e|--editable -l|--local --user --path=< --pre --format= --not-required --exclude-editable --include-editable --exclude=",
         ),
         ("show", Text, "-f|--files"),
         ("freeze", Text, "-r|--requirement=< -l|--local --user --path=< --all --exclude-editable --exclude="),
@@ -173,7 +215,8 @@ pub(super) const PIP: FamilyLines = (
             "install",
             Paths(None),
             "-r|--requirement=< -c|--constraint=< --no-deps --pre -e|--editable=< --dry-run -U|--upgrade --force-reinstall \
-            --no-cache-dir --only-binary= --require-hashes -I|--ignore-installed",
+            --only-binary= --no-binary= --prefer-binary --user --progress-bar= --no-compile --upgrade-strategy= \
+            --break-system-packages --no-build-isolation --root-user-action= --require-hashes -I|--ignore-installed",
         ),
     ]],
 );

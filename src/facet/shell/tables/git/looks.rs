@@ -95,7 +95,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "blame annotate",
-        Contents,
+        Revisions,
         "-L= -l -t -b -s -e|--show-email -w -f|--show-name -n|--show-number -c -M=? -C=? -p|--porcelain --line-porcelain \
         --contents=< --incremental --root --show-stats --progress --no-progress --score-debug --date= --abbrev=? --no-abbrev \
         --reverse --first-parent --color-lines --color-by-age --minimal --ignore-rev= --ignore-revs-file=< -S=<",

@@ -4,7 +4,7 @@
 mod changes;
 mod looks;
 
-use super::FamilyLines;
+use super::{FamilyLines, Looks};
 
 /// `git` with the options that stand before a subcommand.
 pub(super) const FAMILY: FamilyLines = (
@@ -16,7 +16,7 @@ pub(super) const FAMILY: FamilyLines = (
 );
 
 /// Subcommands whose first operand says what they do, and those that only look.
-pub(super) const LOOKS: &[(&str, &[&str])] = &[
+pub(super) const LOOKS: Looks = &[
     ("remote", &["show", "get-url"]),
     ("worktree", &["list"]),
     ("submodule", &["status", "summary"]),
