@@ -84,6 +84,10 @@ pub struct Terms {
     pub asked: Vec<String>,
     /// Who must approve.
     pub people: Vec<RequirementRecord>,
+    /// The group of its agent, whose approvers decide.
+    pub group: String,
+    /// The person its agent belongs to.
+    pub owner: Option<String>,
     /// How urgent.
     pub severity: Severity,
     /// Whether a rejection needs a note.

@@ -347,11 +347,12 @@ impl Held {
     }
 
     /// Whether the votes that were given are enough on other terms, too: nothing asks that the voters were not shown, it
-    /// is no more urgent, and all of them may still decide.
+    /// is no more urgent, its agent is whose it was, and all of them may still decide.
     fn votes_meet(&self, record: &ApprovalRecord, terms: &Terms) -> bool {
         let own = self.approval.flags.iter().any(|flag| flag == SELF_APPROVED);
         terms.asked.iter().all(|asked| self.terms.asked.contains(asked))
             && terms.severity <= self.terms.severity
+            && (&terms.group, &terms.owner) == (&self.terms.group, &self.terms.owner)
             && (!own || terms.allow_self >= self.terms.allow_self)
             && record.requirements.iter().all(|needed| self.approvals(needed) >= needed.quorum)
     }

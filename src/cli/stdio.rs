@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::serve::{failed, tell_inbox};
 use crate::clock::Clock;
 use crate::config::{self, Config, Transport};
-use crate::identity::{Agent, Refused};
+use crate::identity::Refused;
 use crate::listen;
 use crate::serve::{self, Doors, Gateway, StartError};
 use crate::upstream::find_program;
@@ -177,7 +177,7 @@ async fn run(config: Config, upstream: &str, agent: Option<&str>) -> Exit {
     };
     tell_inbox(&gateway).await;
     let serving =
-        listen::stdio::serve(Arc::clone(&gateway.gate), agent, upstream, tokio::io::stdin(), tokio::io::stdout());
+        listen::stdio::serve(Arc::clone(&gateway.gate), &agent, upstream, tokio::io::stdin(), tokio::io::stdout());
     tokio::select! {
         _ = serving => {}
         () = serve::told_to_stop() => {}
@@ -187,13 +187,15 @@ async fn run(config: Config, upstream: &str, agent: Option<&str>) -> Exit {
     std::process::exit(Exit::Done as i32)
 }
 
-fn who(gateway: &Gateway, agent: Option<&str>) -> Result<Arc<Agent>, String> {
+/// The name of the agent whose rules hold.
+fn who(gateway: &Gateway, agent: Option<&str>) -> Result<String, String> {
     let directory = gateway.gate.directory();
-    match agent {
+    let known = match agent {
         Some(name) => directory.agent_named(name).ok_or_else(|| format!("there is no agent `{name}` in `agents`")),
         None => directory.agent(None, true, Clock::system().now()).map_err(|refused| match refused {
             Refused::Missing => "agents are configured; say whose rules hold with --agent NAME".to_owned(),
             Refused::Unknown | Refused::Expired => "no agent can be used without a token".to_owned(),
         }),
-    }
+    };
+    known.map(|agent| agent.config.name.clone())
 }

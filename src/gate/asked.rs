@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::judged::Judged;
 use super::shown;
 use crate::approval::{Script, Terms};
 use crate::clock::Timestamp;
@@ -13,12 +14,15 @@ use crate::record::ApprovalRecord;
 const UNBOUND_SCRIPT: &str = "unbound_script";
 
 /// The terms of an ask; none for a call that nothing asks about.
-pub fn terms(judgement: &Judgement, configured: &ApprovalsConfig) -> Option<Terms> {
+pub fn terms(judged: &Judged, configured: &ApprovalsConfig) -> Option<Terms> {
+    let (judgement, agent) = (&judged.judgement, &judged.agent.config);
     let needed = judgement.requirement.as_ref()?;
     let terms = needed.terms(configured);
     Some(Terms {
         asked: asked(judgement),
         people: needed.people.clone(),
+        group: agent.group.clone(),
+        owner: agent.owner.clone(),
         severity: needed.severity,
         reason_required: needed.reason_required,
         allow_self: terms.allow_self,

@@ -41,6 +41,9 @@ pub struct Call {
 
 /// Serves one request of a client to its end.
 pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<Vec<(String, String)>>, client: Client) {
+    if session.agent().is_none() {
+        return client.answer(nobody(session, &client)).await;
+    }
     let mut forwarded = Forwarded::of(&message);
     // `initialize` has its own door.
     if passes(message.kind(), message.method()) && message.method() != "initialize" {
@@ -57,6 +60,13 @@ pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<V
         }
     };
     judge_and_run(session, message, target, forwarded, client, earlier).await;
+}
+
+/// For a session whose agent is known no longer: it may be a process that was let in before.
+fn nobody(session: &Session, client: &Client) -> Reply {
+    let agent = &session.agent;
+    tracing::warn!(agent, upstream = session.executor.id(), "a request of an agent that is no longer configured");
+    reply::error(&client.id, reply::REFUSED, &format!("the agent `{agent}` is no longer configured"), None)
 }
 
 /// What a request that is judged is to the policy.
@@ -93,7 +103,7 @@ async fn tool(
         return Err(invalid("`name` must be a text"));
     };
     let unknown = || {
-        let (agent, upstream) = (&session.agent.config.name, session.executor.id());
+        let (agent, upstream) = (&session.agent, session.executor.id());
         let shown: String = crate::pattern::visible(name).chars().take(128).collect();
         tracing::info!(upstream, agent, tool = shown, "call of an unknown tool");
         session.gate.note("call.unknown_tool", &json!({"agent": agent, "upstream": upstream, "tool": shown}));
@@ -197,14 +207,18 @@ async fn judge_and_run(
     let gate = &session.gate;
     let started = Instant::now();
     let policy = gate.policy().policy;
+    let Some(agent) = session.agent() else {
+        hold::let_go(session, earlier).await;
+        return client.answer(nobody(session, &client)).await;
+    };
     let now = gate.clock.now();
-    let judged = match judged(policy, &session.executor, &session.agent, &target, &message, now, now).await {
+    let judged = match judged(policy, &session.executor, &agent, &target, &message, now, now).await {
         Ok(judged) => judged,
         Err(malformed) => {
             hold::let_go(session, earlier).await;
             gate.note(
                 "call.malformed",
-                &json!({"agent": session.agent.config.name, "upstream": session.executor.id(),
+                &json!({"agent": session.agent, "upstream": session.executor.id(),
                     "method": message.method(), "tool": target.tool(), "what": malformed.to_string()}),
             );
             let reply = reply::error(&client.id, reply::INVALID_PARAMS, &malformed.to_string(), None);
@@ -214,10 +228,10 @@ async fn judge_and_run(
     gate.metrics.judged(started.elapsed());
     let is_held = earlier.is_some();
     if is_held || judged.judgement.verdict != Verdict::Allow {
-        gate.metrics.said(&session.agent.config.group, judged.judgement.verdict);
+        gate.metrics.said(&agent.config.group, judged.judgement.verdict);
     }
     if let Some(shadow) = &judged.judgement.shadow {
-        gate.metrics.shadowed(&session.agent.config.group, shadow.verdict);
+        gate.metrics.shadowed(&agent.config.group, shadow.verdict);
     }
     let record = record(session, &message, &target, &judged);
     let evidence = Some(gate.evidence(&target, &message, &judged));
@@ -243,7 +257,7 @@ async fn judge_and_run(
 /// The record of a request that was just judged.
 pub fn record(session: &Session, message: &Message, target: &Target, judged: &Judged) -> CallRecord {
     let gate = &session.gate;
-    let agent = &session.agent.config;
+    let agent = &judged.agent.config;
     let entry = target.definition().map(|d| &d.entry);
     let params = message.params_tree();
     let (shown, redacted) = shown::arguments(params, entry, &gate.redaction());
@@ -256,7 +270,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
     let judgement = &judged.judgement;
     let facets = shown::facets(judgement, &gate.redaction());
     let label = label::label(&what, &facets, entry, &shown, arguments(message), root);
-    let terms = asked::terms(judgement, &gate.config().approvals);
+    let terms = asked::terms(judged, &gate.config().approvals);
     let definition = target.definition().map(|d| d.digest.as_str());
     CallRecord {
         id: crate::secret::random_id("call_", 12),
@@ -324,7 +338,7 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let gate = Arc::clone(&call.session.gate);
     let reserved = gate.reserve(&judged.judgement.charges, &[]).await;
     let verdict = if matches!(reserved, Reserved::Asks(_)) { Verdict::Ask } else { judged.judgement.verdict };
-    gate.metrics.said(&call.session.agent.config.group, verdict);
+    gate.metrics.said(&judged.agent.config.group, verdict);
     let taken = match reserved {
         Reserved::Taken(taken) => taken,
         Reserved::Over(over) => return refuse_over(call, client, over).await,

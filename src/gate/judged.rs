@@ -55,6 +55,8 @@ impl Target {
 pub struct Judged {
     /// What it touches.
     pub touched: Touched,
+    /// Whose it is, as configured when it was judged.
+    pub agent: Arc<Agent>,
     /// What the policy says.
     pub judgement: Judgement,
     /// For an ask: what it would run as a script.
@@ -167,7 +169,14 @@ impl Request {
             judgement.refuse(CLAIM, unsound.to_string());
         }
         let scripts = if judgement.verdict == Verdict::Ask { scripts::read(&touched) } else { Vec::new() };
-        Judged { touched, judgement, scripts, policy: self.policy.version.clone(), standing }
+        Judged {
+            touched,
+            agent: Arc::clone(&self.agent),
+            judgement,
+            scripts,
+            policy: self.policy.version.clone(),
+            standing,
+        }
     }
 }
 

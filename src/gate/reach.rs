@@ -63,7 +63,7 @@ impl Session {
     async fn open(self: &Arc<Self>, resume: Option<String>) -> Result<Arc<Route>, UpstreamError> {
         let (inbound, events) = mpsc::channel(CHANNEL);
         let opening = Opening {
-            agent: self.agent.config.name.clone(),
+            agent: self.agent.clone(),
             era: self.era,
             resume,
             version: self.version().map(str::to_owned),

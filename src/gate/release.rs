@@ -46,7 +46,7 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
         }
         Reserved::Asks(over) => {
             let judged = Judged { judgement: judged.judgement.over(&over), ..judged };
-            let terms = asked::terms(&judged.judgement, &gate.config().approvals).unwrap_or_default();
+            let terms = asked::terms(&judged, &gate.config().approvals).unwrap_or_default();
             return not_now(&gate, &id, ask_again(call, held, &judged, terms)).await;
         }
         Reserved::Broken(error) => return Released::Broken(error),
@@ -145,6 +145,10 @@ async fn not_now(gate: &Gate, id: &str, event: Event) -> Released {
 fn ask_again(call: &Call, held: &Held, judged: &Judged, terms: Terms) -> Event {
     let fresh = call::record(&call.session, &call.message, &call.target, judged);
     let mut approval = held.approval.clone();
+    approval.call.owner = fresh.owner;
+    approval.call.group = fresh.group;
+    approval.call.source = fresh.source;
+    approval.call.depth = fresh.depth;
     approval.call.facets = fresh.facets;
     approval.call.verdict = fresh.verdict;
     approval.call.decided_by = fresh.decided_by;
@@ -180,8 +184,11 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     }
     let policy = gate.policy().policy;
     let now = gate.clock.now();
-    let (executor, agent) = (&call.session.executor, &call.session.agent);
-    let mut judged = judged(policy, executor, agent, &call.target, &call.message, now, call.received)
+    let Some(agent) = call.session.agent() else {
+        return Err(stale("its agent is no longer configured"));
+    };
+    let executor = &call.session.executor;
+    let mut judged = judged(policy, executor, &agent, &call.target, &call.message, now, call.received)
         .await
         .map_err(|malformed| stale(&malformed.to_string()))?;
     // The limits that the approver was told of ask again, whether or not there is room by now.
@@ -199,7 +206,7 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     if let Some(script) = changed.filter(|_| judgement.verdict == Verdict::Ask) {
         return Err(stale(&format!("the content of the script {} is another", gate.redaction().text(script))));
     }
-    match asked::terms(judgement, &gate.config().approvals) {
+    match asked::terms(&judged, &gate.config().approvals) {
         Some(terms) if terms != held.terms => Err(Box::new(ask_again(call, held, &judged, terms))),
         _ => Ok(judged),
     }

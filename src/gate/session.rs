@@ -32,7 +32,8 @@ const ASKED: usize = 1_000;
 /// A legacy session, or one agent's stateless requests to one upstream.
 pub struct Session {
     pub(super) gate: Arc<Gate>,
-    pub(super) agent: Arc<Agent>,
+    /// Whose it is. Who that is by now stands in the directory ([`Session::agent`]).
+    pub(super) agent: String,
     pub(super) executor: Arc<Executor>,
     pub(super) era: Era,
     id: OnceLock<String>,
@@ -109,7 +110,7 @@ pub struct Reply {
 impl Session {
     pub(super) fn new(
         gate: Arc<Gate>,
-        agent: Arc<Agent>,
+        agent: String,
         executor: Arc<Executor>,
         key: Option<String>,
         handshake: Option<Handshake>,
@@ -140,6 +141,11 @@ impl Session {
     /// The id the gateway issued, to be told to the client once; none for the stateless way.
     pub fn id(&self) -> Option<&str> {
         self.id.get().map(String::as_str)
+    }
+
+    /// Its agent as it is configured now; none if it is no longer known: then nothing is done in its name.
+    pub(super) fn agent(&self) -> Option<Arc<Agent>> {
+        self.gate.directory().agent_named(&self.agent)
     }
 
     /// What the session is called everywhere else: a hash of its id, which is a credential.
@@ -201,6 +207,10 @@ impl Session {
             );
             return;
         }
+        if self.agent().is_none() {
+            tracing::warn!(agent = self.agent, "the agent is no longer configured: its notification was dropped");
+            return;
+        }
         let sent = match self.route().await {
             Ok(route) => {
                 let edits: Vec<_> = claim::cut(&message).into_iter().collect();
@@ -216,7 +226,7 @@ impl Session {
     /// The client's answer to a request of the server; `false` if there is no such request.
     pub async fn respond(self: &Arc<Self>, message: Message) -> bool {
         let asked = message.id().and_then(|raw| raw.parse().ok()).and_then(|id: u64| self.asked.remove(&id));
-        let Some((_, raw)) = asked else { return false };
+        let Some((_, raw)) = asked.filter(|_| self.agent().is_some()) else { return false };
         let Some(route) = self.route.load_full() else { return false };
         match route.tell(Permit::mint(), "", message.with_id(&raw)).await {
             Ok(()) => true,

@@ -7,7 +7,6 @@ use tokio::sync::oneshot;
 
 use super::session::{Handshake, Reply, Session};
 use super::{Gate, Life, reply};
-use crate::identity::Agent;
 use crate::message::Message;
 use crate::store::StoredSession;
 
@@ -24,12 +23,13 @@ impl Gate {
     /// The reply to give: the upstream cannot be reached, does not speak a legacy version, too many sessions, draining.
     pub async fn initialize(
         self: &Arc<Self>,
-        agent: Arc<Agent>,
+        agent: &str,
         upstream: &str,
         message: Message,
         life: Life,
     ) -> Result<(Arc<Session>, Reply), Reply> {
-        let (gate, upstream, raw_id) = (Arc::clone(self), upstream.to_owned(), message.id().map(str::to_owned));
+        let (gate, raw_id) = (Arc::clone(self), message.id().map(str::to_owned));
+        let [agent, upstream] = [agent, upstream].map(str::to_owned);
         let (tx, begun) = oneshot::channel();
         tokio::spawn(async move {
             let begun = gate.begin_session(agent, &upstream, message, life).await;
@@ -44,7 +44,7 @@ impl Gate {
 
     async fn begin_session(
         self: &Arc<Self>,
-        agent: Arc<Agent>,
+        agent: String,
         upstream: &str,
         message: Message,
         life: Life,
@@ -53,6 +53,9 @@ impl Gate {
         let unavailable = |what: &str| reply::error(&raw_id, reply::UNAVAILABLE, what, None);
         if self.is_draining() {
             return Err(unavailable("the gateway is shutting down"));
+        }
+        if self.directory().agent_named(&agent).is_none() {
+            return Err(unavailable(&format!("the agent `{agent}` is no longer configured")));
         }
         if self.sessions.len() >= SESSIONS {
             return Err(unavailable("too many sessions are open; end one with DELETE"));
@@ -101,7 +104,7 @@ impl Gate {
     /// The store does not work, or the upstream cannot be reached again.
     pub async fn session(
         self: &Arc<Self>,
-        agent: &Arc<Agent>,
+        agent: &str,
         upstream: &str,
         id: &str,
     ) -> Result<Option<Arc<Session>>, Reply> {
@@ -110,35 +113,35 @@ impl Gate {
 
     pub(super) async fn session_by_key(
         self: &Arc<Self>,
-        agent: &Arc<Agent>,
+        agent: &str,
         upstream: &str,
         key: &str,
     ) -> Result<Option<Arc<Session>>, Reply> {
         if let Some(session) = self.sessions.get(key).map(|s| Arc::clone(&s)) {
-            let own = session.agent.config.name == agent.config.name && session.executor.id() == upstream;
+            let own = session.agent == agent && session.executor.id() == upstream;
             return Ok(own.then_some(session));
         }
         let stored = self.store.session(key).await.map_err(|error| {
             self.store_failed(&error);
             reply::error("null", reply::UNAVAILABLE, "the gateway's store does not work", None)
         })?;
-        let own = |s: &StoredSession| s.agent == agent.config.name && s.upstream == upstream;
-        Ok(stored.filter(own).and_then(|stored| self.restore(stored, agent)))
+        let own = |s: &StoredSession| s.agent == agent && s.upstream == upstream;
+        Ok(stored.filter(own).and_then(|stored| self.restore(stored)))
     }
 
     /// The stateless way of the modern protocol: one per agent and upstream.
-    pub fn stateless(self: &Arc<Self>, agent: &Arc<Agent>, upstream: &str) -> Option<Arc<Session>> {
+    pub fn stateless(self: &Arc<Self>, agent: &str, upstream: &str) -> Option<Arc<Session>> {
         let executor = self.executors.get(upstream)?;
-        let key = (agent.config.name.clone(), upstream.to_owned());
+        let key = (agent.to_owned(), upstream.to_owned());
         let session = self
             .stateless
             .entry(key)
-            .or_insert_with(|| Session::new(Arc::clone(self), Arc::clone(agent), Arc::clone(executor), None, None));
+            .or_insert_with(|| Session::new(Arc::clone(self), agent.to_owned(), Arc::clone(executor), None, None));
         Some(Arc::clone(&session))
     }
 
     /// Makes a stored session live again; its link is opened when it is first used.
-    fn restore(self: &Arc<Self>, stored: StoredSession, agent: &Arc<Agent>) -> Option<Arc<Session>> {
+    fn restore(self: &Arc<Self>, stored: StoredSession) -> Option<Arc<Session>> {
         let executor = Arc::clone(self.executors.get(&stored.upstream)?);
         let handshake = Handshake {
             initialize: stored.initialize,
@@ -146,7 +149,7 @@ impl Gate {
             resume: Mutex::new(stored.upstream_session),
         };
         let session = self.sessions.entry(stored.id.clone()).or_insert_with(|| {
-            Session::new(Arc::clone(self), Arc::clone(agent), executor, Some(stored.id), Some(handshake))
+            Session::new(Arc::clone(self), stored.agent, executor, Some(stored.id), Some(handshake))
         });
         Some(Arc::clone(&session))
     }
@@ -154,7 +157,7 @@ impl Gate {
     fn stored(&self, session: &Session, key: &str) -> StoredSession {
         StoredSession {
             id: key.to_owned(),
-            agent: session.agent.config.name.clone(),
+            agent: session.agent.clone(),
             upstream: session.executor.id().to_owned(),
             initialize: session.initialize().to_owned(),
             version: session.version().unwrap_or_default().to_owned(),

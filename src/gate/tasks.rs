@@ -99,7 +99,7 @@ async fn is_own(session: &Session, task: &str) -> Result<bool, StoreError> {
 /// Names the task together with whose it is.
 fn key(session: &Session, task: &str) -> String {
     let mut hash = Sha256::new();
-    for part in [session.agent.config.name.as_str(), session.key().unwrap_or_default(), session.executor.id(), task] {
+    for part in [session.agent.as_str(), session.key().unwrap_or_default(), session.executor.id(), task] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }

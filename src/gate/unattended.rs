@@ -155,8 +155,8 @@ async fn conversation(gate: &Arc<Gate>, held: &Held) -> Result<(Arc<Session>, Ar
     };
     let upstream = &held.call().upstream;
     let session = match held.intent.session.as_deref() {
-        _ if held.intent.era == era_word(Era::Modern) => gate.stateless(&agent, upstream),
-        Some(id) => match gate.session_by_key(&agent, upstream, id).await {
+        _ if held.intent.era == era_word(Era::Modern) => gate.stateless(&agent.config.name, upstream),
+        Some(id) => match gate.session_by_key(&agent.config.name, upstream, id).await {
             Ok(session) => session,
             Err(_) => return Err("its session cannot be restored".to_owned()),
         },

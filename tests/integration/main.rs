@@ -19,6 +19,7 @@ mod peers_git;
 mod people;
 mod quickstart;
 mod readme;
+mod reload;
 mod replay;
 mod schema;
 mod shell;

@@ -46,7 +46,8 @@ impl Session {
     }
 
     fn denies(&self, policy: &Policy, name: &str, definition: &Definition) -> bool {
-        let agent = &self.agent.config;
+        let Some(agent) = self.agent() else { return true };
+        let agent = &agent.config;
         let prospect = Prospect {
             group: &agent.group,
             agent: Some(&agent.name),

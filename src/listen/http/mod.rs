@@ -176,7 +176,7 @@ impl Client {
             // There are none in this version: a closed stream is the cancel, and an id alone would not say whose.
             return Ok(answer::accepted());
         }
-        let session = self.gate.stateless(&self.agent, &self.upstream).ok_or_else(|| self.gone())?;
+        let session = self.gate.stateless(&self.agent.config.name, &self.upstream).ok_or_else(|| self.gone())?;
         Ok(answer::exchange(session.request(message, Some(params)), self.accept(), PACE).await)
     }
 
@@ -220,7 +220,7 @@ impl Client {
     }
 
     async fn initialize(&self, message: Message) -> Result<Response, Refused> {
-        let begun = self.gate.initialize(Arc::clone(&self.agent), &self.upstream, message, Life::Stored).await;
+        let begun = self.gate.initialize(&self.agent.config.name, &self.upstream, message, Life::Stored).await;
         let (session, reply) = begun.map_err(Refused::ByGate)?;
         let mut response = answer::finished(reply, self.accept());
         if let Some(id) = session.id().and_then(|id| HeaderValue::from_str(id).ok()) {
@@ -247,7 +247,7 @@ impl Client {
     }
 
     async fn session(&self, id: &str) -> Result<Arc<Session>, Refused> {
-        let session = self.gate.session(&self.agent, &self.upstream, id).await.map_err(Refused::ByGate)?;
+        let session = self.gate.session(&self.agent.config.name, &self.upstream, id).await.map_err(Refused::ByGate)?;
         session.ok_or_else(|| {
             let what = "this session is unknown or has ended: send `initialize` again".to_owned();
             Refused::Problem(StatusCode::NOT_FOUND, what)

@@ -16,7 +16,6 @@ use tokio::task::JoinSet;
 
 use super::{closed, era, strict};
 use crate::gate::{CHANNEL, Exchange, Gate, Life, Reply, Session, ToClient};
-use crate::identity::Agent;
 use crate::message::{Kind, Limits, Message, compose};
 use lines::{Line, Lines};
 
@@ -27,7 +26,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// The input cannot be read.
-pub async fn serve<R, W>(gate: Arc<Gate>, agent: Arc<Agent>, upstream: &str, input: R, output: W) -> io::Result<()>
+pub async fn serve<R, W>(gate: Arc<Gate>, agent: &str, upstream: &str, input: R, output: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -81,7 +80,7 @@ where
 
 struct Client<'a> {
     gate: Arc<Gate>,
-    agent: Arc<Agent>,
+    agent: &'a str,
     upstream: &'a str,
     out: mpsc::Sender<Bytes>,
     /// Once `initialize` has been answered.
@@ -105,7 +104,7 @@ impl Client<'_> {
     async fn modern(&mut self, message: Message) -> Result<(), Reply> {
         era::supported(&message)?;
         era::capable(&message)?;
-        let session = self.gate.stateless(&self.agent, self.upstream);
+        let session = self.gate.stateless(self.agent, self.upstream);
         let session = session.ok_or_else(|| era::misplaced(&message, "there is no such upstream"))?;
         self.stateless = Some(Arc::clone(&session));
         match message.kind() {
@@ -154,11 +153,10 @@ impl Client<'_> {
     }
 
     async fn initialize(&mut self, message: Message) {
-        let (session, reply) =
-            match self.gate.initialize(Arc::clone(&self.agent), self.upstream, message, Life::Process).await {
-                Ok(begun) => begun,
-                Err(reply) => return self.say(reply.bytes).await,
-            };
+        let (session, reply) = match self.gate.initialize(self.agent, self.upstream, message, Life::Process).await {
+            Ok(begun) => begun,
+            Err(reply) => return self.say(reply.bytes).await,
+        };
         self.say(reply.bytes).await;
         let (mut messages, out, mut closing) = (session.listen(), self.out.clone(), self.closing.subscribe());
         self.session = Some(session);
@@ -241,8 +239,8 @@ mod tests {
             let fixture = Fixture::start("").await;
             let (input, write) = tokio::io::simplex(1 << 16);
             let (read, output) = tokio::io::simplex(1 << 16);
-            let (gate, agent) = (Arc::clone(&fixture.gate), fixture.gate.directory().agent_named("local").unwrap());
-            let served = tokio::spawn(async move { serve(gate, agent, "fake", input, output).await });
+            let gate = Arc::clone(&fixture.gate);
+            let served = tokio::spawn(async move { serve(gate, "local", "fake", input, output).await });
             Self { fixture, input: write, output: BufReader::new(read).lines(), served }
         }
 

@@ -18,22 +18,32 @@ pub struct Agent {
     pub url: String,
     /// The legacy session's id; none in the modern era.
     pub session: Option<String>,
+    /// Its token; none where no agents are configured.
+    pub token: Option<String>,
 }
 
 impl Agent {
     /// Shakes hands as a client of 2025-11-25.
     pub async fn legacy(url: &str) -> Self {
-        let http = Http::new();
+        Self::modern(url).initialized().await
+    }
+
+    /// The same client with a legacy session.
+    pub async fn initialized(self) -> Self {
+        let Self { http, url, token, .. } = self;
         let hello = json!({
             "jsonrpc": "2.0", "id": 0, "method": "initialize",
             "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } },
         });
-        let answer = http.send(Method::POST, url, &[BOTH, JSON], hello.to_string()).await;
+        let bearer = bearer(token.as_deref());
+        let mut headers = vec![BOTH, JSON];
+        headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+        let answer = http.send(Method::POST, &url, &headers, hello.to_string()).await;
         assert_eq!(answer.status, 200, "initialize");
         let session = Some(answer.header("mcp-session-id").to_owned()).filter(|id| !id.is_empty());
         let result = reply(answer, 0).await;
         assert!(result["result"]["protocolVersion"].is_string(), "initialize: {result}");
-        let agent = Self { http, url: url.to_owned(), session };
+        let agent = Self { http, url, session, token };
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         assert_eq!(agent.post(&ready).await.status, 202);
         agent
@@ -41,17 +51,24 @@ impl Agent {
 
     /// Speaks the stateless protocol.
     pub fn modern(url: &str) -> Self {
-        Self { http: Http::new(), url: url.to_owned(), session: None }
+        Self { http: Http::new(), url: url.to_owned(), session: None, token: None }
+    }
+
+    /// The same client as the agent whose token this is.
+    pub fn with_token(self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self }
     }
 
     /// The same client over a new connection, as after a restart of the gateway at `url`.
     pub fn back_at(&self, url: &str) -> Self {
-        Self { http: Http::new(), url: url.to_owned(), session: self.session.clone() }
+        Self { http: Http::new(), url: url.to_owned(), ..self.clone() }
     }
 
     /// Posts one message with the headers of its era.
     pub async fn post(&self, message: &Value) -> Answer {
+        let bearer = bearer(self.token.as_deref());
         let mut headers = vec![BOTH, JSON];
+        headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
         let name = ["name", "uri", "taskId"].iter().find_map(|key| message["params"][key].as_str());
         match &self.session {
             Some(session) => {
@@ -92,6 +109,10 @@ impl Agent {
     pub async fn begin(&self, id: u64, tool: &str, arguments: Value) -> Answer {
         self.post(&self.message(id, "tools/call", json!({ "name": tool, "arguments": arguments }))).await
     }
+}
+
+fn bearer(token: Option<&str>) -> Option<String> {
+    token.map(|token| format!("Bearer {token}"))
 }
 
 /// The answer to request `id`, in JSON or on the stream.

@@ -6,6 +6,7 @@ pub mod fates;
 pub mod gateway;
 pub mod http;
 pub mod peers;
+pub mod piped;
 
 use std::time::{Duration, Instant};
 
