@@ -586,6 +586,10 @@ pub struct ApprovalRecord {
     pub reason_required: bool,
     /// Whether the client is there.
     pub client: ClientRecord,
+    /// Where it would run, as far as that tells two executors of one name apart: the folder or address, and a short
+    /// digest of the environment.
+    #[serde(default)]
+    pub runs_in: Option<String>,
     /// When it ends undecided.
     pub expires_at: Timestamp,
     /// When it was escalated.

@@ -65,6 +65,21 @@ pub struct Intent {
     /// What it would run as a script.
     #[serde(default)]
     pub scripts: Vec<Script>,
+    /// Where it would run.
+    #[serde(default)]
+    pub origin: Origin,
+}
+
+/// Whose a held call is among the processes that share a state folder: only an executor like the one it was held for may
+/// run it, and only the process that serves it releases or refuses it. Everyone may vote on it and cancel it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Origin {
+    /// The process that serves it; none once that has ended.
+    pub process: Option<String>,
+    /// Since when no process serves it.
+    pub gone_since: Option<Timestamp>,
+    /// A digest of the executor: what is started or called, where, in which environment.
+    pub executor: String,
 }
 
 /// A file that a command of a call would run.
@@ -120,10 +135,21 @@ pub struct Kept {
 /// What can happen to a held call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
-    /// A client waits for it (again), in this process.
+    /// A client waits for it (again), in this process, which serves it from now on.
     Attach {
         /// The process the client is connected to.
         process: String,
+        /// Its executor; another one is refused.
+        executor: String,
+    },
+    /// The process that served it has ended.
+    Orphan,
+    /// A process with the same executor serves it from now on; only where none does.
+    Adopt {
+        /// The process.
+        process: String,
+        /// Its executor.
+        executor: String,
     },
     /// Its client is gone; `handed_off` if it was told to come back.
     Detach {
@@ -145,7 +171,7 @@ pub enum Event {
         /// The terms from now on.
         terms: Terms,
     },
-    /// One process takes it to run; nothing is sent before this succeeds.
+    /// The process that serves it takes it to run; nothing is sent before this succeeds.
     Claim {
         /// The process.
         process: String,

@@ -15,6 +15,7 @@ const EXPIRES: u64 = 900_000;
 const GRACE: u64 = 120_000;
 const TTL: u64 = 600_000;
 const DIGEST: &str = "sha256:shown";
+pub(crate) const EXECUTOR: &str = "sha256:executor";
 
 fn at(ms: u64) -> Timestamp {
     Timestamp::from_millis(START).after(Duration::from_millis(ms))
@@ -50,6 +51,7 @@ pub(crate) fn held(id: &str) -> Held {
             definition: None,
             places: String::new(),
             scripts: Vec::new(),
+            origin: Origin { process: Some("here".into()), gone_since: None, executor: EXECUTOR.into() },
         },
         terms: Terms {
             asked: vec!["writes".into()],
@@ -305,12 +307,12 @@ fn an_approved_call_waits_for_its_client_and_no_longer_than_the_grace() {
     assert_eq!(held.next_tick(), Some(at(10 + GRACE)));
 
     let mut back = held.clone();
-    back.apply(Event::Attach { process: "there".into() }, at(9 + GRACE)).unwrap();
+    back.apply(attach("there"), at(9 + GRACE)).unwrap();
     assert_eq!(back.next_tick(), None);
     refused(&mut back, claim(), 9 + GRACE, Refused::NotNow);
     back.apply(Event::Claim { process: "there".into() }, at(9 + GRACE)).unwrap();
 
-    refused(&mut held, Event::Attach { process: "there".into() }, 10 + GRACE, Refused::Ended);
+    refused(&mut held, attach("there"), 10 + GRACE, Refused::Ended);
     held.apply(Event::Tick, at(10 + GRACE)).unwrap();
     assert_eq!(states(&held), (CallState::Cancelled, ApprovalState::Withdrawn));
     assert_eq!(held.call().detail.as_deref(), Some("approved, but its client did not come back"));
@@ -325,13 +327,41 @@ fn run_always_needs_no_client() {
     assert_eq!(held.approval.client.will_run, WillRun::Now);
     held.apply(vote("ben", Decision::Approve), at(2)).unwrap();
     assert_eq!(held.next_tick(), None);
-    held.apply(Event::Claim { process: "anyone".into() }, at(3)).unwrap();
+    refused(&mut held, Event::Claim { process: "another".into() }, 3, Refused::NotNow);
+    held.apply(claim(), at(3)).unwrap();
+}
+
+#[test]
+fn only_the_same_executor_attaches_and_takes_over() {
+    let mut held = held("1");
+    held.terms.run_always = true;
+    held.apply(Event::Detach { handed_off: true }, at(1)).unwrap();
+    let adopt = |process: &str, executor: &str| Event::Adopt { process: process.into(), executor: executor.into() };
+    let other = Event::Attach { process: "there".into(), executor: "sha256:other".into() };
+    refused(&mut held, other, 2, Refused::NotNow);
+    refused(&mut held, adopt("there", EXECUTOR), 2, Refused::NotNow);
+    held.apply(Event::Orphan, at(3)).unwrap();
+    assert_eq!(held.approval.client.will_run, WillRun::WhenAttached);
+    refused(&mut held, adopt("there", "sha256:other"), 4, Refused::NotNow);
+    held.apply(vote("ben", Decision::Approve), at(5)).unwrap();
+    refused(&mut held, claim(), 6, Refused::NotNow);
+    assert_eq!(held.next_tick(), Some(at(5 + GRACE)));
+    let mut left = held.clone();
+    left.apply(Event::Tick, at(5 + GRACE)).unwrap();
+    assert_eq!(states(&left), (CallState::Cancelled, ApprovalState::Withdrawn));
+    held.apply(adopt("there", EXECUTOR), at(7)).unwrap();
+    refused(&mut held, claim(), 8, Refused::NotNow);
+    held.apply(Event::Claim { process: "there".into() }, at(8)).unwrap();
+    let mut unknown = super::tests::held("2");
+    unknown.intent.origin = Origin::default();
+    unknown.apply(Event::Detach { handed_off: true }, at(1)).unwrap();
+    refused(&mut unknown, adopt("there", ""), 2, Refused::NotNow);
 }
 
 #[test]
 fn an_attached_call_is_never_shared() {
     let mut held = held("1");
-    refused(&mut held, Event::Attach { process: "there".into() }, 1, Refused::NotNow);
+    refused(&mut held, attach("there"), 1, Refused::NotNow);
 }
 
 #[test]
@@ -345,11 +375,11 @@ fn a_kept_reply_is_there_until_it_is_given_or_too_old() {
     assert_eq!(held.attachable_until(), Some(at(10 + TTL)));
 
     let mut given = held.clone();
-    given.apply(Event::Attach { process: "there".into() }, at(20)).unwrap();
+    given.apply(attach("there"), at(20)).unwrap();
     given.apply(Event::Deliver, at(21)).unwrap();
     refused(&mut given, Event::Deliver, 21, Refused::NotNow);
     given.apply(Event::Detach { handed_off: false }, at(22)).unwrap();
-    refused(&mut given, Event::Attach { process: "there".into() }, 23, Refused::Ended);
+    refused(&mut given, attach("there"), 23, Refused::Ended);
 
     assert_eq!(held.next_tick(), Some(at(10 + TTL)));
     held.apply(Event::Tick, at(10 + TTL)).unwrap();
@@ -520,6 +550,8 @@ enum Step {
     Cancel,
     Tick,
     Deliver,
+    Orphan,
+    Adopt(&'static str),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -547,12 +579,18 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Cancel),
         2 => Just(Step::Tick),
         1 => Just(Step::Deliver),
+        1 => Just(Step::Orphan),
+        1 => process().prop_map(Step::Adopt),
     ]
+}
+
+fn attach(process: &str) -> Event {
+    Event::Attach { process: process.into(), executor: EXECUTOR.into() }
 }
 
 fn event(step: Step, held: &Held) -> Event {
     match step {
-        Step::Attach(process) => Event::Attach { process: process.into() },
+        Step::Attach(process) => attach(process),
         Step::Detach(handed_off) => Event::Detach { handed_off },
         Step::Vote(by, decision, current, sole) => vote_with(|vote, sole_approver| {
             vote.by = by.into();
@@ -571,6 +609,8 @@ fn event(step: Step, held: &Held) -> Event {
         Step::Cancel => Event::Cancel { detail: None },
         Step::Tick => Event::Tick,
         Step::Deliver => Event::Deliver,
+        Step::Orphan => Event::Orphan,
+        Step::Adopt(process) => Event::Adopt { process: process.into(), executor: EXECUTOR.into() },
     }
 }
 

@@ -35,7 +35,12 @@ impl Held {
             return Err(Refused::Ended);
         }
         match event {
-            Event::Attach { process } => self.attach(process, now),
+            Event::Attach { process, executor } => self.attach(process, &executor, now),
+            Event::Orphan => {
+                self.orphan(now);
+                Ok(())
+            }
+            Event::Adopt { process, executor } => self.adopt(process, &executor),
             Event::Detach { handed_off } => {
                 self.detach(handed_off, now);
                 Ok(())
@@ -80,7 +85,7 @@ impl Held {
     fn ends_at(&self) -> Option<Timestamp> {
         match self.stage() {
             Stage::Waiting => Some(self.approval.expires_at),
-            Stage::Approved if self.is_attached() || self.terms.run_always => None,
+            Stage::Approved if self.is_attached() || self.runs_alone() => None,
             Stage::Approved => Some(self.grace_ends()),
             Stage::Running => None,
             Stage::Ended => self.kept.as_ref().map(|kept| kept.at.after(self.result_ttl())),
@@ -128,27 +133,68 @@ impl Held {
         self.approval.client.state == ClientState::Attached
     }
 
+    /// Whether it runs at once although nobody is attached: as long as a process serves it.
+    fn runs_alone(&self) -> bool {
+        self.terms.run_always && self.intent.origin.process.is_some()
+    }
+
     fn grace_ends(&self) -> Timestamp {
         let decided = self.decided_at.unwrap_or(self.approval.call.created_at);
-        decided.after(Duration::from_millis(self.terms.hold_grace_ms))
+        let orphaned = self.intent.origin.gone_since.filter(|_| self.terms.run_always);
+        orphaned.map_or(decided, |since| since.max(decided)).after(Duration::from_millis(self.terms.hold_grace_ms))
     }
 
     fn latest(&self) -> Timestamp {
         let call = &self.approval.call;
-        let times = [self.approval.client.gone_since, self.decided_at, call.released_at, call.ended_at];
-        times.into_iter().flatten().fold(call.created_at, Timestamp::max)
+        let gone = [self.approval.client.gone_since, self.intent.origin.gone_since];
+        let times = gone.into_iter().chain([self.decided_at, call.released_at, call.ended_at]);
+        times.flatten().fold(call.created_at, Timestamp::max)
     }
 
-    fn attach(&mut self, process: String, now: Timestamp) -> Result<(), Refused> {
-        if self.is_attached() {
+    fn attach(&mut self, process: String, executor: &str, now: Timestamp) -> Result<(), Refused> {
+        if self.is_attached() || !self.is_like(executor) {
             return Err(Refused::NotNow);
         }
         if self.attachable_until().is_none_or(|until| until <= now) {
             return Err(Refused::Ended);
         }
+        self.serve(process.clone());
         self.attached_at = Some(process);
         self.approval.client.state = ClientState::Attached;
         self.approval.client.gone_since = None;
+        self.approval.client.will_run = self.will_run();
+        Ok(())
+    }
+
+    /// Whether that executor is the one it was held for.
+    fn is_like(&self, executor: &str) -> bool {
+        !executor.is_empty() && self.intent.origin.executor == executor
+    }
+
+    fn serve(&mut self, process: String) {
+        self.intent.origin.process = Some(process);
+        self.intent.origin.gone_since = None;
+    }
+
+    fn orphan(&mut self, now: Timestamp) {
+        if self.stage() == Stage::Ended || self.intent.origin.process.is_none() {
+            return;
+        }
+        self.intent.origin.process = None;
+        self.intent.origin.gone_since = Some(now);
+        self.approval.client.will_run = self.will_run();
+    }
+
+    fn adopt(&mut self, process: String, executor: &str) -> Result<(), Refused> {
+        match self.stage() {
+            Stage::Waiting | Stage::Approved => {}
+            Stage::Running => return Err(Refused::NotNow),
+            Stage::Ended => return Err(Refused::Ended),
+        }
+        if self.intent.origin.process.is_some() || !self.is_like(executor) {
+            return Err(Refused::NotNow);
+        }
+        self.serve(process);
         self.approval.client.will_run = self.will_run();
         Ok(())
     }
@@ -166,7 +212,7 @@ impl Held {
 
     /// What an approval would do now.
     fn will_run(&self) -> WillRun {
-        if self.is_attached() || self.terms.run_always { WillRun::Now } else { WillRun::WhenAttached }
+        if self.is_attached() || self.runs_alone() { WillRun::Now } else { WillRun::WhenAttached }
     }
 
     fn vote(&mut self, mut vote: Vote, sole_approver: bool, now: Timestamp) -> Result<(), Refused> {
@@ -363,12 +409,13 @@ impl Held {
             Stage::Waiting | Stage::Running => return Err(Refused::NotNow),
             Stage::Ended => return Err(Refused::Ended),
         }
-        // Its client's own process, or anyone where no client is needed and none is there.
+        // For its client, or for nobody where none is needed and none is there.
         let entitled = match &self.attached_at {
             Some(attached) => *attached == process,
             None => self.terms.run_always,
         };
-        if !entitled || !self.is_met() {
+        let serves = self.intent.origin.process.as_ref() == Some(&process);
+        if !serves || !entitled || !self.is_met() {
             return Err(Refused::NotNow);
         }
         self.claimed_by = Some(process);
@@ -439,8 +486,11 @@ impl Held {
         match self.stage() {
             Stage::Waiting => self.reject(Rejection::Expired, Some("nobody decided in time".into()), now),
             Stage::Approved => {
-                let detail = Some("approved, but its client did not come back".into());
-                self.end(CallState::Cancelled, ApprovalState::Withdrawn, detail, now);
+                let detail = match self.terms.run_always {
+                    true => "approved, but the process that was to run it has ended, and none like it came",
+                    false => "approved, but its client did not come back",
+                };
+                self.end(CallState::Cancelled, ApprovalState::Withdrawn, Some(detail.into()), now);
             }
             Stage::Running => {}
             Stage::Ended => self.kept = None,

@@ -9,6 +9,7 @@ use crate::clock::Timestamp;
 use crate::config::ApprovalsConfig;
 use crate::policy::Judgement;
 use crate::record::ApprovalRecord;
+use crate::store::{SAME_CALL_RAN, SAME_CALL_WAITING, SEVERAL_EXECUTORS};
 
 /// The flag on an approval of a call that would run a file whose content is too large to be bound, or cannot be read.
 const UNBOUND_SCRIPT: &str = "unbound_script";
@@ -45,7 +46,9 @@ pub fn show(approval: &mut ApprovalRecord, terms: &Terms, scripts: &[Script], no
         more.due = Some(now.after(Duration::from_millis(more.after_ms)));
     }
     let floors = approval.call.facets.iter().flat_map(|facet| &facet.floors);
-    approval.flags = floors.map(|floor| floor.why.clone()).collect();
+    // What the store saw beside the call does not change with its terms.
+    approval.flags.retain(|flag| [SAME_CALL_WAITING, SAME_CALL_RAN, SEVERAL_EXECUTORS].contains(&flag.as_str()));
+    approval.flags.extend(floors.map(|floor| floor.why.clone()));
     let unbound = scripts.iter().any(|script| script.content.is_none());
     approval.flags.extend(unbound.then(|| UNBOUND_SCRIPT.to_owned()));
     approval.flags.sort();

@@ -35,7 +35,7 @@ pub async fn attach(session: &Session, message: &Message) -> Option<Held> {
         return None;
     }
     // If the store does not work, what comes next says so.
-    gate.store.attach(agent, &key, session.key()).await.ok().flatten()
+    gate.store.attach(session.retry(key)).await.ok().flatten()
 }
 
 /// Lets a client go that was attached and gets another answer.
@@ -100,10 +100,12 @@ async fn wait(mut call: Call, held: Held, client: Client) {
         }
         if held.attached_at.as_deref() != Some(gate.store.process()) {
             // Another process took this one for dead (its sign of life is gone) and let its clients go.
-            match gate.apply(&id, Event::Attach { process: gate.store.process().to_owned() }).await {
+            let process = gate.store.process().to_owned();
+            let executor = call.session.executor.place.digest.clone();
+            match gate.apply(&id, Event::Attach { process, executor }).await {
                 Ok(now) => held = Arc::new(now),
                 Err(StoreError::Refused(..)) => {
-                    let text = reply::handed_off_text(held.call());
+                    let text = reply::handed_off_text(held.call(), call.session.era);
                     let reply = reply::refusal(call.session.era, &client.id, held.call(), &text, Retry::SameCall);
                     return client.answer(reply).await;
                 }
@@ -149,7 +151,7 @@ async fn wait(mut call: Call, held: Held, client: Client) {
         let handed_off = event == Event::Detach { handed_off: true };
         match gate.apply(&id, event).await {
             Ok(now) if handed_off => {
-                let text = reply::handed_off_text(now.call());
+                let text = reply::handed_off_text(now.call(), call.session.era);
                 let reply = reply::refusal(call.session.era, &client.id, now.call(), &text, Retry::SameCall);
                 return client.answer(reply).await;
             }
@@ -226,6 +228,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
         severity: terms.severity,
         reason_required: terms.reason_required,
         client: ClientRecord { state: ClientState::Attached, gone_since: None, will_run: WillRun::Now },
+        runs_in: Some(gate.redaction().text(&call.session.executor.place.shown)),
         expires_at: now,
         escalated_at: None,
         notified: Vec::new(),
@@ -244,6 +247,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
             definition: call.target.definition().map(|d| d.digest.clone()),
             places: shown::places_digest(&judged.judgement),
             scripts: judged.scripts.clone(),
+            origin: call.session.executor.origin(),
         },
         terms,
         attached_at: Some(gate.store.process().to_owned()),

@@ -24,6 +24,9 @@ pub trait Upstream: Send + Sync + 'static {
     /// The configured id.
     fn id(&self) -> &str;
 
+    /// What runs when a link is opened: two processes with the same place run the same.
+    fn place(&self) -> Place;
+
     /// Opens a link: for one legacy session, or for one agent's stateless requests. Starts a child or a connection
     /// where that is needed, waiting out the back-off after a crash. Sends nothing.
     fn open(&self, opening: Opening) -> BoxFuture<'_, Result<Arc<dyn Link>, UpstreamError>>;
@@ -33,6 +36,15 @@ pub trait Upstream: Send + Sync + 'static {
 
     /// Ends what it started (children: close stdin, wait, SIGTERM, SIGKILL).
     fn shutdown(&self) -> BoxFuture<'_, ()>;
+}
+
+/// What an executor is: its command or address, its folder, its environment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Over all of it.
+    pub digest: String,
+    /// What of it people may see.
+    pub shown: String,
 }
 
 /// What a link is opened for.

@@ -16,6 +16,7 @@ mod judged;
 mod label;
 mod limits;
 mod link;
+mod origin;
 mod permit;
 mod reach;
 mod recent;
@@ -31,7 +32,7 @@ mod tasks;
 mod tools;
 mod unattended;
 
-pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Upstream, UpstreamError};
+pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Place, Upstream, UpstreamError};
 pub use permit::Permit;
 pub use session::{Exchange, Reply, Session, ToClient};
 pub use tools::{NotAccepted, Refreshed, ToolFilter};
@@ -43,7 +44,7 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 
 use crate::audit::Audit;
 use crate::clock::{Clock, Timestamp};
@@ -75,6 +76,8 @@ pub struct Gate {
     clock: Clock,
     recent: recent::Recent,
     held: held::Mirror,
+    /// Calls may be there whose process has ended.
+    orphans: Notify,
     rates: limits::Rates,
     running: DashMap<String, watch::Sender<Option<String>>>,
     events: broadcast::Sender<GateEvent>,
@@ -108,6 +111,7 @@ pub struct Executor {
     config: UpstreamConfig,
     space: Space,
     pins: Arc<tools::Pins>,
+    place: Place,
 }
 
 impl Gate {
@@ -242,7 +246,8 @@ impl Gate {
                 let config = parts.config.upstreams.get(upstream.id())?.clone();
                 let space = Space::new(&config);
                 let (id, pins) = (config.id.clone(), Arc::new(tools::Pins::new(&config)));
-                Some((id, Arc::new(Executor { upstream, config, space, pins })))
+                let place = origin::place(&*upstream, &config);
+                Some((id, Arc::new(Executor { upstream, config, space, pins, place })))
             })
             .collect();
         let (events, _) = broadcast::channel(1024);
@@ -264,6 +269,7 @@ impl Gate {
             clock: parts.clock,
             recent: recent::Recent::new(events.clone()),
             held: held::Mirror::default(),
+            orphans: Notify::new(),
             rates: limits::Rates::default(),
             running: DashMap::new(),
             events,

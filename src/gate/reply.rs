@@ -157,15 +157,20 @@ pub fn ended_text(record: &CallRecord) -> (String, Retry) {
 }
 
 /// The sentence of a hand-off.
-pub fn handed_off_text(record: &CallRecord) -> String {
+pub fn handed_off_text(record: &CallRecord, era: Era) -> String {
     let (label, approval) = (&record.label, record.approval.as_deref().unwrap_or("held"));
+    // While this session is open, only it picks the call up: another one would ask, and run, anew.
+    let here = match era {
+        Era::Legacy => " in this session",
+        Era::Modern => "",
+    };
     if record.state == CallState::Running {
         return format!(
-            "Still running: {label} was approved ({approval}) and has no result yet. Make the identical call again to wait for it; it does not run twice."
+            "Still running: {label} was approved ({approval}) and has no result yet. Make the identical call again{here} to wait for it; it does not run twice."
         );
     }
     format!(
-        "Not run yet: {label} waits for a human ({approval}). Nothing has happened so far. Make the identical call again to wait on; it picks this approval up and does not run twice."
+        "Not run yet: {label} waits for a human ({approval}). Nothing has happened so far. Make the identical call again{here} to wait on; it picks this approval up and does not run twice."
     )
 }
 

@@ -53,6 +53,8 @@ pub struct Session {
     /// The server's requests that the client has not answered: our number → the server's raw id.
     asked: DashMap<u64, String>,
     outlet: Mutex<Outlet>,
+    /// Whether its client ever had a stream open.
+    listened: AtomicBool,
 }
 
 /// What makes a legacy session again.
@@ -135,6 +137,7 @@ impl Session {
             used_at: Mutex::new(Instant::now()),
             asked: DashMap::new(),
             outlet: Mutex::default(),
+            listened: AtomicBool::new(false),
         })
     }
 
@@ -239,6 +242,7 @@ impl Session {
 
     /// The stream for what belongs to no request (legacy GET, stdio). A second one takes the place of the first.
     pub fn listen(self: &Arc<Self>) -> mpsc::Receiver<Bytes> {
+        self.listened.store(true, Ordering::Relaxed);
         let (tx, rx) = mpsc::channel(UNREAD + CHANNEL);
         let mut outlet = self.outlet();
         for bytes in outlet.unread.drain(..) {
@@ -257,6 +261,9 @@ impl Session {
                 tracing::warn!(%error, "an ended session could not be removed from the store");
             }
             self.gate.sessions.remove(key);
+            self.gate
+                .stateless
+                .remove_if(&(self.agent.clone(), self.executor.id().to_owned()), |_, s| Arc::ptr_eq(s, self));
         }
         self.park().await;
     }
@@ -275,11 +282,32 @@ impl Session {
         *self.used_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Whether it has a link that nobody has used for so long: no request, no open stream.
+    /// Whether it has a link that nobody has used for so long.
     pub(super) fn is_idle(&self, long: Duration) -> bool {
-        let read = self.outlet().reader.as_ref().is_some_and(|reader| !reader.is_closed());
+        self.is_unused(long) && self.route.load().is_some()
+    }
+
+    /// Whether its client seems to have gone without ending it: its stream has been closed for `left`, or it never had one
+    /// and has been silent for `silent`.
+    pub(super) fn is_left(&self, left: Duration, silent: Duration) -> bool {
+        self.is_unused(if self.listened.load(Ordering::Relaxed) { left } else { silent })
+    }
+
+    /// Counts an open stream as use.
+    pub(super) fn look(&self) {
+        if self.is_read() {
+            self.touch();
+        }
+    }
+
+    /// Whether there was no request and no open stream for so long.
+    fn is_unused(&self, long: Duration) -> bool {
         let used_at = *self.used_at.lock().unwrap_or_else(PoisonError::into_inner);
-        !read && self.exchanges.is_empty() && used_at.elapsed() >= long && self.route.load().is_some()
+        !self.is_read() && self.exchanges.is_empty() && used_at.elapsed() >= long
+    }
+
+    fn is_read(&self) -> bool {
+        self.outlet().reader.as_ref().is_some_and(|reader| !reader.is_closed())
     }
 
     /// Closes the link; the next request opens another.

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::session::{Handshake, Reply, Session};
 use super::{Gate, Life, reply};
 use crate::message::Message;
-use crate::store::StoredSession;
+use crate::store::{StoreError, StoredSession};
 
 /// How long a session without a reader or a request keeps its link; the next request opens it again.
 const IDLE: Duration = Duration::from_secs(30 * 60);
@@ -85,9 +85,7 @@ impl Gate {
             session.end().await;
             return Err(reply);
         }
-        if life == Life::Stored
-            && let Err(error) = self.store.put_session(self.stored(&session, &key)).await
-        {
+        if let Err(error) = self.store.put_session(self.stored(&session, &key, life)).await {
             self.store_failed(&error);
             session.end().await;
             return Err(unavailable("the gateway's store does not work"));
@@ -140,22 +138,57 @@ impl Gate {
         Some(Arc::clone(&session))
     }
 
+    /// The stateless way for the one client of this process (standard input and output): that process is its session.
+    /// None: there is no such upstream.
+    ///
+    /// # Errors
+    /// The reply to give: the store does not work.
+    pub async fn piped(self: &Arc<Self>, agent: &str, upstream: &str) -> Result<Option<Arc<Session>>, Reply> {
+        let Some(executor) = self.executors.get(upstream).cloned() else { return Ok(None) };
+        let key = session_key(&crate::secret::random_id("ses_", 24));
+        let session = Session::new(Arc::clone(self), agent.to_owned(), executor, Some(key.clone()), None);
+        if let Err(error) = self.store.put_session(self.stored(&session, &key, Life::Process)).await {
+            self.store_failed(&error);
+            return Err(reply::error("null", reply::UNAVAILABLE, "the gateway's store does not work", None));
+        }
+        self.stateless.insert((agent.to_owned(), upstream.to_owned()), Arc::clone(&session));
+        Ok(Some(session))
+    }
+
+    /// The session that a held call came in; one that has ended is made again for that call alone.
+    pub(super) async fn session_of_call(
+        self: &Arc<Self>,
+        agent: &str,
+        upstream: &str,
+        key: &str,
+    ) -> Result<Option<Arc<Session>>, StoreError> {
+        if let Some(session) = self.sessions.get(key).map(|s| Arc::clone(&s)) {
+            return Ok(Some(session));
+        }
+        let stored = self.store.any_session(key).await?;
+        let own = |s: &StoredSession| s.agent == agent && s.upstream == upstream;
+        Ok(stored.filter(own).and_then(|stored| self.made_again(stored)))
+    }
+
     /// Makes a stored session live again; its link is opened when it is first used.
     fn restore(self: &Arc<Self>, stored: StoredSession) -> Option<Arc<Session>> {
+        let (key, session) = (stored.id.clone(), self.made_again(stored)?);
+        Some(Arc::clone(&self.sessions.entry(key).or_insert(session)))
+    }
+
+    fn made_again(self: &Arc<Self>, stored: StoredSession) -> Option<Arc<Session>> {
         let executor = Arc::clone(self.executors.get(&stored.upstream)?);
         let handshake = Handshake {
             initialize: stored.initialize,
             version: OnceLock::from(stored.version),
             resume: Mutex::new(stored.upstream_session),
         };
-        let session = self.sessions.entry(stored.id.clone()).or_insert_with(|| {
-            Session::new(Arc::clone(self), stored.agent, executor, Some(stored.id), Some(handshake))
-        });
-        Some(Arc::clone(&session))
+        Some(Session::new(Arc::clone(self), stored.agent, executor, Some(stored.id), Some(handshake)))
     }
 
-    fn stored(&self, session: &Session, key: &str) -> StoredSession {
+    fn stored(&self, session: &Session, key: &str, life: Life) -> StoredSession {
         StoredSession {
+            process: (life == Life::Process).then(|| self.store.process().to_owned()),
             id: key.to_owned(),
             agent: session.agent.clone(),
             upstream: session.executor.id().to_owned(),
@@ -168,6 +201,7 @@ impl Gate {
 
     /// Lets go of the links of sessions that nobody uses: their clients are gone without a word.
     pub(super) async fn park_idle(&self) {
+        self.sessions.iter().for_each(|session| session.look());
         let idle: Vec<Arc<Session>> =
             self.sessions.iter().filter(|s| s.is_idle(IDLE)).map(|s| Arc::clone(&s)).collect();
         for session in idle {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use super::link::Era;
 use super::reply;
 use super::session::{Reply, Session};
 use crate::message::{Message, Span};
@@ -99,7 +100,8 @@ async fn is_own(session: &Session, task: &str) -> Result<bool, StoreError> {
 /// Names the task together with whose it is.
 fn key(session: &Session, task: &str) -> String {
     let mut hash = Sha256::new();
-    for part in [session.agent.as_str(), session.key().unwrap_or_default(), session.executor.id(), task] {
+    let own = session.key().filter(|_| session.era == Era::Legacy);
+    for part in [session.agent.as_str(), own.unwrap_or_default(), session.executor.id(), task] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }

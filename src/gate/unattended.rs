@@ -21,14 +21,12 @@ use crate::store::{Filter, StoreError};
 /// How often the store is asked whether it still works.
 const CHECK: Duration = Duration::from_secs(2);
 
-/// Begins to follow the store. What waits from an earlier run is judged again: what policy denies by now is refused.
+/// Begins to follow the store, and takes over what waits from an earlier run.
 pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
     let mut changes = gate.store.changes();
+    take_over(gate).await?;
     for held in all(gate).await? {
         gate.held.changed(&held);
-        if held.approval.state == ApprovalState::Waiting && held.approval.client.state == ClientState::Gone {
-            judge_again(gate, &held).await;
-        }
         consider(gate, &Arc::new(held));
     }
     gate.metrics.awaiting(gate.held.waiting());
@@ -51,6 +49,15 @@ pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
                     }
                 }
                 Err(RecvError::Closed) => return,
+            }
+        }
+    });
+    let successor = Arc::clone(gate);
+    tokio::spawn(async move {
+        loop {
+            successor.orphans.notified().await;
+            if let Err(error) = take_over(&successor).await {
+                tracing::warn!(%error, "calls of a process that has ended could not be taken over");
             }
         }
     });
@@ -80,6 +87,21 @@ pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Takes over calls whose process has ended, where this one has the same executor. What still waits is judged again: what
+/// policy denies by now is refused.
+async fn take_over(gate: &Arc<Gate>) -> Result<(), StoreError> {
+    while !gate.is_draining() {
+        let adopted = gate.adopt().await?;
+        if adopted.is_empty() {
+            break;
+        }
+        for held in adopted.iter().filter(|held| held.approval.state == ApprovalState::Waiting) {
+            judge_again(gate, held).await;
+        }
+    }
+    Ok(())
+}
+
 /// All held calls that are not over, and those whose result may still be wanted.
 async fn all(gate: &Arc<Gate>) -> Result<Vec<Held>, StoreError> {
     let mut found = Vec::new();
@@ -94,9 +116,13 @@ async fn all(gate: &Arc<Gate>) -> Result<Vec<Held>, StoreError> {
     }
 }
 
-/// Starts an approved call that nobody waits for, if it is to run all the same.
+/// Starts an approved call that nobody waits for, if it is to run all the same and this process serves it.
 fn consider(gate: &Arc<Gate>, held: &Arc<Held>) {
-    let due = held.approval.state == ApprovalState::Approved
+    if gate.could_adopt(held) {
+        gate.orphans.notify_one();
+    }
+    let due = gate.serves(held)
+        && held.approval.state == ApprovalState::Approved
         && held.terms.run_always
         && held.approval.client.state == ClientState::Gone
         && gate.executors.contains_key(&held.call().upstream);
@@ -108,6 +134,12 @@ fn consider(gate: &Arc<Gate>, held: &Arc<Held>) {
                 Ok(mut call) => {
                     // Whoever is second finds it claimed.
                     let _ = release::release(&mut call, &held, &Client::nobody()).await;
+                    if call.session.key().is_some_and(|key| !gate.sessions.contains_key(key))
+                        && call.session.era == Era::Legacy
+                    {
+                        // It was made again for this call.
+                        call.session.park().await;
+                    }
                 }
                 Err(why) => {
                     let event = Event::Refuse { reason: Rejection::Stale, detail: Some(why) };
@@ -156,9 +188,9 @@ async fn conversation(gate: &Arc<Gate>, held: &Held) -> Result<(Arc<Session>, Ar
     let upstream = &held.call().upstream;
     let session = match held.intent.session.as_deref() {
         _ if held.intent.era == era_word(Era::Modern) => gate.stateless(&agent.config.name, upstream),
-        Some(id) => match gate.session_by_key(&agent.config.name, upstream, id).await {
+        Some(id) => match gate.session_of_call(&agent.config.name, upstream, id).await {
             Ok(session) => session,
-            Err(_) => return Err("its session cannot be restored".to_owned()),
+            Err(error) => return Err(format!("its session cannot be restored: {error}")),
         },
         None => None,
     };

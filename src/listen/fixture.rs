@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
-use crate::gate::{Gate, Inbound, Link, Opening, Outgoing, Parts, Permit, Upstream, UpstreamError};
+use crate::gate::{Gate, Inbound, Link, Opening, Outgoing, Parts, Permit, Place, Upstream, UpstreamError};
 use crate::identity::Directory;
 use crate::message::{Message, compose};
 use crate::metrics::Metrics;
@@ -117,6 +117,9 @@ struct FakeLink {
 impl Upstream for Fake {
     fn id(&self) -> &str {
         "fake"
+    }
+    fn place(&self) -> Place {
+        Place { digest: "fake".to_owned(), shown: "nowhere".to_owned() }
     }
     fn open(&self, opening: Opening) -> BoxFuture<'_, Result<Arc<dyn Link>, UpstreamError>> {
         let link = FakeLink { hear: self.hear.clone(), inbound: opening.inbound, chatting: Mutex::default() };

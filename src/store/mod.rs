@@ -18,6 +18,15 @@ use crate::approval::{Event, Held, Refused};
 use crate::clock::{Clock, Timestamp};
 use crate::policy::{Charge, Decimal};
 
+/// The flag on an approval of a call beside which the identical one waits: its client cannot pick that one up.
+pub const SAME_CALL_WAITING: &str = "same_call_waiting";
+
+/// The flag on an approval of a call whose like has run, and whose client did not take the result.
+pub const SAME_CALL_RAN: &str = "same_call_ran";
+
+/// The flag on an approval of a call to an upstream of which other calls wait that would run elsewhere.
+pub const SEVERAL_EXECUTORS: &str = "several_executors";
+
 /// The meeting point of all processes that share a state folder. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
@@ -101,6 +110,24 @@ pub struct StoredSession {
     pub upstream_session: Option<String>,
     /// Last used.
     pub used_at: Timestamp,
+    /// The process it ends with (standard input and output); none for one that outlives processes (HTTP).
+    #[serde(default)]
+    pub process: Option<String>,
+}
+
+/// Who comes back with which call.
+#[derive(Clone, Debug, Default)]
+pub struct Retry {
+    /// The agent.
+    pub agent: String,
+    /// The call's attach key.
+    pub attach_key: String,
+    /// The session it comes in.
+    pub session: Option<String>,
+    /// The executor it would run in.
+    pub executor: String,
+    /// Sessions that count as ended although they are stored: their clients have left without a word.
+    pub left: Vec<String>,
 }
 
 /// Which held calls to list, newest first.
@@ -194,7 +221,7 @@ impl Store {
     }
 
     /// Holds a new call, or attaches its client to an identical earlier one that has no client (same agent, same attach
-    /// key, and the same session or one that has ended). One transaction. If the future is dropped, the client counts
+    /// key, same executor, and the same session or one that has ended). One transaction. If the future is dropped, the client counts
     /// as gone.
     ///
     /// # Errors
@@ -211,15 +238,17 @@ impl Store {
     ///
     /// # Errors
     /// The database does not work.
-    pub async fn attach(
-        &self,
-        agent: &str,
-        attach_key: &str,
-        session: Option<&str>,
-    ) -> Result<Option<Held>, StoreError> {
-        let (agent, attach_key, session) = (agent.to_owned(), attach_key.to_owned(), session.map(str::to_owned));
+    pub async fn attach(&self, retry: Retry) -> Result<Option<Held>, StoreError> {
         let orphan = |attached: Option<Held>| Some(attached?.approval.call.id);
-        self.database.attach(move |tables| tables.attach(&agent, &attach_key, session.as_deref()), orphan).await
+        self.database.attach(move |tables| tables.attach(&retry), orphan).await
+    }
+
+    /// Takes over calls of these agents and executors whose process has ended; they are this process' from then on.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn adopt(&self, agents: Vec<String>, executors: Vec<String>) -> Result<Vec<Held>, StoreError> {
+        self.database.write(move |tables| tables.adopt(&agents, &executors)).await
     }
 
     /// Applies an event to a call, named by its id or its approval's, in one conditional update; answers the call as it
@@ -298,6 +327,15 @@ impl Store {
     pub async fn session(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
         let id = id.to_owned();
         self.database.read(move |tables| tables.session(&id)).await
+    }
+
+    /// A session by its id, also one that has ended: what it left may still be to be run.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn any_session(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
+        let id = id.to_owned();
+        self.database.read(move |tables| tables.any_session(&id)).await
     }
 
     /// Ends a session: its held calls can then be attached from another session of the same agent.

@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::approval::Kept;
-use crate::approval::tests::{held, vote};
+use crate::approval::tests::{EXECUTOR, held, vote};
+use crate::approval::{Intent, Kept, Origin};
 use crate::record::{ApprovalState, CallState, ClientState, Decision, Outcome, Rejection};
 
 /// When the fixture's calls were made.
@@ -39,6 +39,16 @@ fn call(id: &str, attach_key: &str, session: Option<&str>) -> Held {
     held.approval.call.attach_key = Some(attach_key.into());
     held.intent.session = session.map(Into::into);
     held
+}
+
+fn retry(agent: &str, attach_key: &str, session: Option<&str>) -> Retry {
+    Retry {
+        agent: agent.into(),
+        attach_key: attach_key.into(),
+        session: session.map(Into::into),
+        executor: EXECUTOR.into(),
+        left: Vec::new(),
+    }
 }
 
 async fn create(store: &Store, id: &str, key: &str) -> Held {
@@ -92,7 +102,8 @@ async fn a_call_goes_its_way_and_survives_a_restart() {
     let again = store.get("call_1").await.unwrap();
     assert_eq!(again.approval.state, ApprovalState::Waiting);
     assert_eq!((again.approval.client.state, again.attached_at), (ClientState::Gone, None));
-    assert_eq!(again.intent, made.intent);
+    let origin = Origin { process: None, gone_since: Some(START), ..made.intent.origin.clone() };
+    assert_eq!(again.intent, Intent { origin, ..made.intent });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,12 +169,12 @@ async fn attaching_needs_the_same_call_and_a_client_that_is_gone() {
     let place = Place::new();
     let store = place.open();
     create(&store, "1", "k").await;
-    assert_eq!(store.attach("claude", "k", None).await.unwrap(), None, "its first client is there");
+    assert_eq!(store.attach(retry("claude", "k", None)).await.unwrap(), None, "its first client is there");
     store.apply("call_1", detach()).await.unwrap();
-    assert_eq!(store.attach("other", "k", None).await.unwrap(), None);
-    assert_eq!(store.attach("claude", "other", None).await.unwrap(), None);
-    assert_eq!(store.attach("claude", "k", Some("ses_2")).await.unwrap(), None);
-    let attached = store.attach("claude", "k", None).await.unwrap().unwrap();
+    assert_eq!(store.attach(retry("other", "k", None)).await.unwrap(), None);
+    assert_eq!(store.attach(retry("claude", "other", None)).await.unwrap(), None);
+    assert_eq!(store.attach(retry("claude", "k", Some("ses_2"))).await.unwrap(), None);
+    let attached = store.attach(retry("claude", "k", None)).await.unwrap().unwrap();
     assert_eq!(attached.attached_at.as_deref(), Some(store.process()));
     assert!(attached.handed_off);
 }
@@ -180,19 +191,106 @@ async fn a_session_keeps_its_calls_to_itself_until_it_ends() {
         version: "2025-11-25".into(),
         upstream_session: Some("up".into()),
         used_at: START,
+        process: None,
     };
     store.put_session(session.clone()).await.unwrap();
     assert_eq!(store.session("ses_secret").await.unwrap(), Some(session));
     store.hold(call("1", "k", Some("ses_secret")), 9).await.unwrap();
     store.apply("call_1", detach()).await.unwrap();
-    assert_eq!(store.attach("claude", "k", Some("ses_new")).await.unwrap(), None);
-    assert_eq!(store.attach("claude", "k", None).await.unwrap(), None);
-    let same = store.attach("claude", "k", Some("ses_secret")).await.unwrap();
+    assert_eq!(store.attach(retry("claude", "k", Some("ses_new"))).await.unwrap(), None);
+    assert_eq!(store.attach(retry("claude", "k", None)).await.unwrap(), None);
+    let same = store.attach(retry("claude", "k", Some("ses_secret"))).await.unwrap();
     assert!(same.is_some());
     store.apply("call_1", detach()).await.unwrap();
     store.end_session("ses_secret").await.unwrap();
     assert_eq!(store.session("ses_secret").await.unwrap(), None);
-    assert!(store.attach("claude", "k", Some("ses_new")).await.unwrap().is_some());
+    assert!(store.attach(retry("claude", "k", Some("ses_new"))).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_call_is_attached_and_adopted_by_the_same_executor_only() {
+    let place = Place::new();
+    let (first, second) = (place.open(), place.open());
+    create(&first, "1", "k").await;
+    first.apply("call_1", detach()).await.unwrap();
+    let other = Retry { executor: "sha256:other".into(), ..retry("claude", "k", None) };
+    assert_eq!(second.attach(other).await.unwrap(), None);
+    let names = |name: &str| vec![name.to_owned()];
+    assert_eq!(second.adopt(names("claude"), names(EXECUTOR)).await.unwrap(), [], "its process lives");
+    drop(first);
+    let third = place.open();
+    for (agent, executor) in [("claude", "sha256:other"), ("ben", EXECUTOR)] {
+        assert_eq!(third.adopt(names(agent), names(executor)).await.unwrap(), []);
+    }
+    let adopted = second.adopt(names("claude"), names(EXECUTOR)).await.unwrap();
+    assert_eq!(adopted[0].intent.origin.process.as_deref(), Some(second.process()));
+    assert_eq!(third.adopt(names("claude"), names(EXECUTOR)).await.unwrap(), [], "once");
+}
+
+#[tokio::test]
+async fn a_session_of_a_process_ends_with_it() {
+    let place = Place::new();
+    let (first, second) = (place.open(), place.open());
+    let session = StoredSession {
+        id: "ses_1".into(),
+        agent: "claude".into(),
+        upstream: "files".into(),
+        initialize: "{}".into(),
+        version: "2025-11-25".into(),
+        upstream_session: None,
+        used_at: START,
+        process: Some(first.process().into()),
+    };
+    first.put_session(session.clone()).await.unwrap();
+    first.hold(call("1", "k", Some("ses_1")), 9).await.unwrap();
+    first.apply("call_1", detach()).await.unwrap();
+    assert_eq!(second.attach(retry("claude", "k", Some("ses_2"))).await.unwrap(), None);
+    let left = Retry { left: vec!["ses_1".into()], ..retry("claude", "k", Some("ses_2")) };
+    assert!(second.attach(left).await.unwrap().is_some(), "its client is known to have left");
+    second.apply("call_1", detach()).await.unwrap();
+    drop(first);
+    let third = place.open();
+    assert_eq!(third.session("ses_1").await.unwrap(), None);
+    assert_eq!(third.any_session("ses_1").await.unwrap(), Some(session));
+    assert!(third.attach(retry("claude", "k", Some("ses_2"))).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_second_call_says_what_it_is_beside() {
+    let place = Place::new();
+    let store = place.open();
+    assert_eq!(create(&store, "1", "k").await.approval.flags, [""; 0]);
+    assert_eq!(create(&store, "2", "k").await.approval.flags, [SAME_CALL_WAITING]);
+    let mut elsewhere = call("3", "k3", None);
+    elsewhere.intent.origin.executor = "sha256:other".into();
+    let Holding::Created(held) = store.hold(elsewhere, 9).await.unwrap() else { panic!() };
+    assert_eq!(held.approval.flags, [SEVERAL_EXECUTORS]);
+}
+
+#[tokio::test]
+async fn what_expired_while_nobody_lived_ends_at_the_next_start() {
+    let place = Place::new();
+    let store = place.open();
+    create(&store, "1", "k").await;
+    drop(store);
+    place.clock.advance(Duration::from_millis(900_000));
+    let held = place.open().get("call_1").await.unwrap();
+    assert_eq!((held.call().state, held.approval.state), (CallState::Rejected, ApprovalState::Expired));
+}
+
+#[tokio::test]
+async fn a_folder_of_the_first_tables_is_brought_up_to_date() {
+    let place = Place::new();
+    drop(place.open());
+    let old = rusqlite::Connection::open(place.dir.path().join("portcullis.db")).unwrap();
+    old.execute_batch(
+        "DROP INDEX held_served; DROP INDEX held_executors; DROP INDEX sessions_of;
+         ALTER TABLE held DROP COLUMN origin_process; ALTER TABLE held DROP COLUMN executor;
+         ALTER TABLE sessions DROP COLUMN process; ALTER TABLE sessions DROP COLUMN ended; PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    drop(old);
+    create(&place.open(), "1", "k").await;
 }
 
 #[tokio::test]
@@ -214,7 +312,7 @@ async fn what_is_left_to_tell_is_told_once() {
     store.apply("call_4", detach()).await.unwrap();
     store.apply("call_4", vote("ben", Decision::Reject)).await.unwrap();
     place.clock.advance(Duration::from_millis(600_000));
-    assert_eq!(store.attach("claude", "k4", None).await.unwrap(), None, "too late to be told");
+    assert_eq!(store.attach(retry("claude", "k4", None)).await.unwrap(), None, "too late to be told");
 }
 
 #[tokio::test]
@@ -453,6 +551,7 @@ async fn files_are_the_owners_alone_and_hold_no_session_id() {
         version: "2025-11-25".into(),
         upstream_session: None,
         used_at: START,
+        process: None,
     };
     store.put_session(session).await.unwrap();
     assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);

@@ -8,6 +8,7 @@ pub mod stdio;
 pub mod workspace;
 
 mod backoff;
+mod place;
 mod process;
 mod slots;
 

@@ -12,15 +12,15 @@ use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
+use super::place::environment;
+
 /// A command that will lead a process group of its own, with nothing on its standard streams. Variables of the gateway
 /// (`PORTCULLIS_*`) are not passed on.
 pub(super) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.process_group(0).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    for name in std::env::vars_os().map(|(name, _)| name).filter(|name| is_ours(name)) {
-        command.env_remove(name);
-    }
+    command.env_clear().envs(environment());
     command
 }
 
@@ -43,10 +43,6 @@ pub fn find_program(name: &str, cwd: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("`{name}` may not be run; make it executable"))
-}
-
-fn is_ours(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b"PORTCULLIS_")
 }
 
 /// A child's process group; killed when dropped.
@@ -94,12 +90,6 @@ mod tests {
         ] {
             assert!(find_program(name, folder.path()).unwrap_err().contains(what), "{name}");
         }
-    }
-
-    #[test]
-    fn only_the_gateways_own_variables_are_kept_back() {
-        assert!(is_ours(OsStr::new("PORTCULLIS_CONFIG")));
-        assert!(!is_ours(OsStr::new("PATH")) && !is_ours(OsStr::new("MY_PORTCULLIS_X")));
     }
 
     #[tokio::test]

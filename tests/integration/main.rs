@@ -13,6 +13,7 @@ mod inbox;
 mod kill;
 mod layers;
 mod limits;
+mod origin;
 mod peers_everything;
 mod peers_files;
 mod peers_git;

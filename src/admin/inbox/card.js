@@ -88,7 +88,7 @@ export class Card {
     const { approval } = this;
     const { call } = approval;
     this.slot("flags").replaceChildren(...approval.flags.map((flag) => el("li", "flag", visible(flag.replaceAll("_", " ")))));
-    this.slot("facts").replaceChildren(...facts(call));
+    this.slot("facts").replaceChildren(...facts(call, approval.runs_in));
     this.slot("facets").replaceChildren(...facetList(call.facets));
     this.slot("why").replaceChildren(...why(call));
     this.slot("arguments").replaceChildren(argumentTree(call.arguments, call.redacted));
@@ -197,13 +197,13 @@ export class Card {
 
 const LOOK_ONLY = "You can look at this; deciding needs the role approver.";
 
-function facts(call) {
+function facts(call, place) {
   const agent = [visible(call.agent), call.owner ? el("span", "hint", " of ", visible(call.owner)) : ""];
   const kind = [call.source === "background" ? "background job" : "", call.depth === "sub" ? "started by another agent" : ""];
   const rows = [
     ["Agent", ...agent],
     ["Group", visible(call.group), el("span", "hint", kind.filter(Boolean).map((word) => `, ${word}`).join(""))],
-    ["Upstream", code(call.upstream)],
+    ["Upstream", code(call.upstream), place ? el("span", "hint", ` in ${visible(place)}`) : ""],
     call.tool === null ? ["Method", code(call.method)] : ["Tool", code(call.tool)],
   ];
   return rows.map(([name, ...value]) => el("div", "fact", el("dt", "", name), el("dd", "", ...value)));

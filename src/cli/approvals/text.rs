@@ -52,6 +52,9 @@ pub fn approval(view: &ApprovalView, now: Timestamp) -> String {
         _ => approval_standing(approval),
     };
     field(&mut out, "approval", &format!("{} ({standing})", approval.id));
+    if let Some(place) = &approval.runs_in {
+        field(&mut out, "runs in", &visible(place));
+    }
     details(&mut out, call);
     for flag in &approval.flags {
         field(&mut out, "look at", &visible(&flag.replace('_', " ")));

@@ -104,9 +104,14 @@ impl Client<'_> {
     async fn modern(&mut self, message: Message) -> Result<(), Reply> {
         era::supported(&message)?;
         era::capable(&message)?;
-        let session = self.gate.stateless(self.agent, self.upstream);
-        let session = session.ok_or_else(|| era::misplaced(&message, "there is no such upstream"))?;
-        self.stateless = Some(Arc::clone(&session));
+        let session = match &self.stateless {
+            Some(session) => Arc::clone(session),
+            None => {
+                let session = self.gate.piped(self.agent, self.upstream).await?;
+                let session = session.ok_or_else(|| era::misplaced(&message, "there is no such upstream"))?;
+                Arc::clone(self.stateless.insert(session))
+            }
+        };
         match message.kind() {
             Kind::Request => self.answer(session.request(message, None)),
             Kind::Notification => session.notify(message).await,
@@ -189,7 +194,7 @@ impl Client<'_> {
         self.closing.send_replace(true);
         let _ = tokio::time::timeout(LAST_WORDS, async { while self.tasks.join_next().await.is_some() {} }).await;
         self.tasks.shutdown().await;
-        if let Some(session) = self.session {
+        for session in self.session.into_iter().chain(self.stateless) {
             session.end().await;
         }
     }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::approval::{Event, Held, Refused};
 use crate::clock::Timestamp;
 use crate::record::{ClientState, Outcome};
-use crate::store::{Filter, Holding, StoreError};
+use crate::store::{Filter, Holding, Retry, SAME_CALL_RAN, SAME_CALL_WAITING, SEVERAL_EXECUTORS, StoreError};
 
 /// How many rows one transaction ticks, reaps or prunes at most.
 const AT_ONCE: usize = 500;
@@ -32,12 +32,17 @@ impl Tables<'_> {
         if !new.is_fresh() {
             return Err(StoreError::Refused(Refused::NotNow, Box::new(new)));
         }
-        let call = new.call();
-        if let Some(key) = &call.attach_key
-            && let Some(earlier) = self.attach(&call.agent, key, new.intent.session.as_deref())?
-        {
+        let retry = Retry {
+            agent: new.call().agent.clone(),
+            attach_key: new.call().attach_key.clone().unwrap_or_default(),
+            session: new.intent.session.clone(),
+            executor: new.intent.origin.executor.clone(),
+            left: Vec::new(),
+        };
+        if let Some(earlier) = self.attach(&retry)? {
             return Ok(Holding::Attached(earlier));
         }
+        let call = new.call();
         let waiting: usize = self
             .conn
             .prepare_cached("SELECT count(*) FROM held WHERE agent = ? AND state = 'awaiting_approval'")?
@@ -47,30 +52,79 @@ impl Tables<'_> {
         }
         let attached = new.approval.client.state == ClientState::Attached;
         new.attached_at = attached.then(|| self.process.to_owned());
+        new.intent.origin.process = Some(self.process.to_owned());
+        let flags = self.others(&new)?;
+        new.approval.flags.extend(flags);
         self.insert(&new)?;
         Ok(Holding::Created(new))
     }
 
-    pub(in crate::store) fn attach(
-        &self,
-        agent: &str,
-        attach_key: &str,
-        session: Option<&str>,
-    ) -> Result<Option<Held>, StoreError> {
+    /// What an approver should know of other calls beside a new one.
+    fn others(&self, new: &Held) -> Result<Vec<String>, StoreError> {
+        let call = new.call();
+        let mut same = self.conn.prepare_cached(
+            "SELECT DISTINCT CASE WHEN state = 'awaiting_approval' THEN ?4 ELSE ?5 END FROM held
+             WHERE agent = ?1 AND attach_key = ?2 AND attachable_until > ?3
+               AND state IN ('awaiting_approval', 'running', 'completed', 'failed')",
+        )?;
+        let words = params![call.agent, call.attach_key, self.now.as_millis(), SAME_CALL_WAITING, SAME_CALL_RAN];
+        let mut flags: Vec<String> = same.query_map(words, |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let mut executors = self
+            .conn
+            .prepare_cached("SELECT 1 FROM held WHERE upstream = ?1 AND executor <> ?2 AND ended_at IS NULL LIMIT 1")?;
+        if executors.exists(params![call.upstream, new.intent.origin.executor])? {
+            flags.push(SEVERAL_EXECUTORS.to_owned());
+        }
+        Ok(flags)
+    }
+
+    /// Takes over what the processes that have ended left, where this one has the same executor and knows the agent.
+    pub(in crate::store) fn adopt(&self, agents: &[String], executors: &[String]) -> Result<Vec<Held>, StoreError> {
+        let mut left = self.conn.prepare_cached(
+            "SELECT rev, body, executor FROM held
+             WHERE origin_process IS NULL AND ended_at IS NULL
+               AND executor IN (SELECT value FROM json_each(?1)) AND agent IN (SELECT value FROM json_each(?2))
+             LIMIT ?3",
+        )?;
+        let names = |names: &[String]| serde_json::json!(names).to_string();
+        let mut rows = left.query(params![names(executors), names(agents), AT_ONCE])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push((read(row)?, row.get::<_, String>(2)?));
+        }
+        let mut adopted = Vec::new();
+        for ((rev, mut held), executor) in found {
+            let process = self.process.to_owned();
+            match self.change(rev, &mut held, Event::Adopt { process, executor }) {
+                Ok(()) => adopted.push(held),
+                // Time has ended it, and will say so.
+                Err(StoreError::Refused(..)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(adopted)
+    }
+
+    pub(in crate::store) fn attach(&self, retry: &Retry) -> Result<Option<Held>, StoreError> {
         // A call that can still run comes before what is left to be told of an ended one.
         let mut candidates = self.conn.prepare_cached(
             "SELECT rev, body FROM held
              WHERE agent = ?1 AND attach_key = ?2 AND attached_process IS NULL AND attachable_until > ?3
+               AND executor = ?5
                AND (session IS ?4
-                    OR session IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = held.session))
+                    OR session IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = held.session AND NOT ended)
+                    OR session IN (SELECT value FROM json_each(?6)))
              ORDER BY ended_at IS NOT NULL, created_at, rev",
         )?;
-        let session = session.map(hash);
-        let mut rows = candidates.query(params![agent, attach_key, self.now.as_millis(), session])?;
+        let Retry { agent, attach_key, executor, .. } = retry;
+        let session = retry.session.as_deref().map(hash);
+        let left: Vec<String> = retry.left.iter().map(|session| hash(session)).collect();
+        let left = serde_json::json!(left).to_string();
+        let mut rows = candidates.query(params![agent, attach_key, self.now.as_millis(), session, executor, left])?;
         while let Some(row) = rows.next()? {
             let (rev, mut held) = read(row)?;
             let process = self.process.to_owned();
-            match self.change(rev, &mut held, Event::Attach { process }) {
+            match self.change(rev, &mut held, Event::Attach { process, executor: executor.clone() }) {
                 Ok(()) => return Ok(Some(held)),
                 Err(StoreError::Refused(..)) => {}
                 Err(error) => return Err(error),
@@ -140,19 +194,21 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// The processes that live calls are connected to or run in.
+    /// The processes that live calls are connected to, run in or are served by, or that live sessions end with.
     pub(super) fn processes(&self) -> Result<Vec<String>, StoreError> {
         let mut all = self.conn.prepare_cached(
             "SELECT attached_process FROM held WHERE attached_process IS NOT NULL
-             UNION SELECT claimed_process FROM held WHERE state = 'running'",
+             UNION SELECT claimed_process FROM held WHERE state = 'running'
+             UNION SELECT origin_process FROM held WHERE origin_process IS NOT NULL
+             UNION SELECT process FROM sessions WHERE process IS NOT NULL AND NOT ended",
         )?;
         Ok(all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Ends what a dead process was running, and lets its clients go.
+    /// Ends what a dead process was running and its sessions, lets its clients go, and leaves the rest to others.
     pub(super) fn bury(&self, process: &str) -> Result<(), StoreError> {
         for id in self.ids("SELECT id FROM held WHERE attached_process = ?1 LIMIT ?2", process)? {
-            self.settle(&id, &[Event::Detach { handed_off: false }])?;
+            self.settle(&id, &[Event::Tick, Event::Detach { handed_off: false }])?;
         }
         let running = "SELECT id FROM held WHERE state = 'running' AND claimed_process = ?1 LIMIT ?2";
         for id in self.ids(running, process)? {
@@ -167,6 +223,10 @@ impl Tables<'_> {
                 }],
             )?;
         }
+        for id in self.ids("SELECT id FROM held WHERE origin_process = ?1 LIMIT ?2", process)? {
+            self.settle(&id, &[Event::Tick, Event::Orphan])?;
+        }
+        self.conn.prepare_cached("UPDATE sessions SET ended = TRUE WHERE process = ?")?.execute([process])?;
         Ok(())
     }
 
@@ -222,7 +282,7 @@ impl Tables<'_> {
             attach_key = :attach_key, agent = :agent, upstream = :upstream, grp = :grp, session = :session,
             created_at = :created_at, ended_at = :ended_at, next_tick = :next_tick,
             attachable_until = :attachable_until, attached_process = :attached_process,
-            claimed_process = :claimed_process, body = :body
+            claimed_process = :claimed_process, origin_process = :origin_process, executor = :executor, body = :body
             WHERE id = :id AND approval_id = :approval_id AND rev = :was";
         match self.write(sql, held, Some(rev))? {
             1 => Ok(()),
@@ -232,9 +292,11 @@ impl Tables<'_> {
 
     fn insert(&self, held: &Held) -> Result<(), StoreError> {
         let sql = "INSERT INTO held (id, approval_id, rev, state, approval_state, attach_key, agent, upstream, grp,
-                session, created_at, ended_at, next_tick, attachable_until, attached_process, claimed_process, body)
+                session, created_at, ended_at, next_tick, attachable_until, attached_process, claimed_process,
+                origin_process, executor, body)
             SELECT :id, :approval_id, :rev, :state, :approval_state, :attach_key, :agent, :upstream, :grp,
-                :session, :created_at, :ended_at, :next_tick, :attachable_until, :attached_process, :claimed_process, :body
+                :session, :created_at, :ended_at, :next_tick, :attachable_until, :attached_process, :claimed_process,
+                :origin_process, :executor, :body
             WHERE :was IS NULL";
         self.write(sql, held, None)?;
         Ok(())
@@ -266,6 +328,8 @@ impl Tables<'_> {
             ":attachable_until": attachable_until,
             ":attached_process": held.attached_at.as_ref().filter(|_| attachable_until.is_some()),
             ":claimed_process": held.claimed_by,
+            ":origin_process": held.intent.origin.process.as_ref().filter(|_| call.ended_at.is_none()),
+            ":executor": held.intent.origin.executor,
             ":body": body,
         })?)
     }
@@ -297,7 +361,8 @@ impl Tables<'_> {
             tracing::warn!(call = id, %error, "a held call could not be brought up to date");
             self.conn
                 .prepare_cached(
-                    "UPDATE held SET next_tick = NULL, attached_process = NULL, claimed_process = NULL WHERE id = ?",
+                    "UPDATE held SET next_tick = NULL, attached_process = NULL, claimed_process = NULL,
+                     origin_process = NULL, executor = NULL WHERE id = ?",
                 )?
                 .execute([id])?;
         }

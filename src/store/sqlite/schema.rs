@@ -15,11 +15,11 @@ use crate::store::StoreError;
 pub(super) const FILE: &str = "portcullis.db";
 
 /// The version of the tables below.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// `rev` counts changes over all rows, so that "what is newer than" is one range. The columns beside `body` repeat what
 /// queries need of it; `session` and the key of `sessions` are hashes. `attached_process` is null where nobody could be
-/// attached any more, whatever the body says.
+/// attached any more, and `origin_process` where no process serves the call, whatever the body says.
 const TABLES: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('rev', 0), ('checked', 0);
@@ -41,24 +41,44 @@ CREATE TABLE held (
     attachable_until INTEGER,
     attached_process TEXT,
     claimed_process TEXT,
+    origin_process TEXT,
+    executor TEXT,
     body TEXT NOT NULL
 );
 CREATE INDEX held_page ON held (created_at, id);
 CREATE INDEX held_by_approval ON held (approval_state, created_at, id);
 CREATE INDEX held_waiting ON held (agent) WHERE state = 'awaiting_approval';
 CREATE INDEX held_due ON held (next_tick) WHERE next_tick IS NOT NULL;
-CREATE INDEX held_attachable ON held (agent, attach_key) WHERE attachable_until IS NOT NULL AND attached_process IS NULL;
 CREATE INDEX held_attached ON held (attached_process) WHERE attached_process IS NOT NULL;
 CREATE INDEX held_running ON held (claimed_process) WHERE state = 'running';
 CREATE INDEX held_ended ON held (ended_at) WHERE ended_at IS NOT NULL;
 
-CREATE TABLE sessions (key TEXT PRIMARY KEY, used_at INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sessions (
+    key TEXT PRIMARY KEY,
+    used_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    process TEXT,
+    ended INTEGER NOT NULL DEFAULT FALSE
+) WITHOUT ROWID;
 CREATE TABLE small (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires INTEGER) WITHOUT ROWID;
 ";
 
-/// Tables that databases of this version may lack. `offered` and `accepted` are digests; `rev` counts changes over all
+/// From version 1 to 2. What was held before cannot be told apart by its executor: it is never attached or run.
+const TO_VERSION_2: &str = "
+ALTER TABLE held ADD COLUMN origin_process TEXT;
+ALTER TABLE held ADD COLUMN executor TEXT;
+ALTER TABLE sessions ADD COLUMN process TEXT;
+ALTER TABLE sessions ADD COLUMN ended INTEGER NOT NULL DEFAULT FALSE;
+";
+
+/// Indexes and tables that databases of this version may lack. `offered` and `accepted` are digests; `rev` counts changes over all
 /// rows.
 const LATER_TABLES: &str = "
+CREATE INDEX IF NOT EXISTS held_same ON held (agent, attach_key) WHERE attachable_until IS NOT NULL;
+CREATE INDEX IF NOT EXISTS held_served ON held (origin_process) WHERE origin_process IS NOT NULL;
+CREATE INDEX IF NOT EXISTS held_executors ON held (upstream, executor) WHERE ended_at IS NULL;
+CREATE INDEX IF NOT EXISTS sessions_of ON sessions (process) WHERE process IS NOT NULL AND NOT ended;
+
 CREATE TABLE IF NOT EXISTS tools (
     upstream TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -106,6 +126,12 @@ pub(super) fn open(state_dir: &Path, busy: Duration) -> Result<Connection, Store
             make.execute_batch(TABLES)?;
             make.pragma_update(None, "user_version", VERSION)?;
             make.commit()?;
+        }
+        1 => {
+            let change = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            change.execute_batch(TO_VERSION_2)?;
+            change.pragma_update(None, "user_version", VERSION)?;
+            change.commit()?;
         }
         VERSION => {}
         newer => {

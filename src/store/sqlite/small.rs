@@ -11,17 +11,22 @@ impl Tables<'_> {
         let key = hash(&std::mem::take(&mut session.id));
         let body = serde_json::to_string(&session).map_err(|error| StoreError::Unavailable(error.to_string()))?;
         self.conn
-            .prepare_cached("INSERT OR REPLACE INTO sessions (key, used_at, body) VALUES (?, ?, ?)")?
-            .execute(params![key, session.used_at.as_millis(), body])?;
+            .prepare_cached("INSERT OR REPLACE INTO sessions (key, used_at, body, process) VALUES (?, ?, ?, ?)")?
+            .execute(params![key, session.used_at.as_millis(), body, session.process])?;
         Ok(())
     }
 
     pub(in crate::store) fn session(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
-        let body: Option<String> = self
-            .conn
-            .prepare_cached("SELECT body FROM sessions WHERE key = ?")?
-            .query_row([hash(id)], |row| row.get(0))
-            .optional()?;
+        self.one_session("SELECT body FROM sessions WHERE key = ? AND NOT ended", id)
+    }
+
+    pub(in crate::store) fn any_session(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
+        self.one_session("SELECT body FROM sessions WHERE key = ?", id)
+    }
+
+    fn one_session(&self, sql: &str, id: &str) -> Result<Option<StoredSession>, StoreError> {
+        let mut body = self.conn.prepare_cached(sql)?;
+        let body: Option<String> = body.query_row([hash(id)], |row| row.get(0)).optional()?;
         let Some(body) = body else { return Ok(None) };
         let session: StoredSession = serde_json::from_str(&body)
             .map_err(|error| StoreError::Unavailable(format!("a stored session cannot be read: {error}")))?;
@@ -29,7 +34,7 @@ impl Tables<'_> {
     }
 
     pub(in crate::store) fn end_session(&self, id: &str) -> Result<(), StoreError> {
-        self.conn.prepare_cached("DELETE FROM sessions WHERE key = ?")?.execute([hash(id)])?;
+        self.conn.prepare_cached("UPDATE sessions SET ended = TRUE WHERE key = ?")?.execute([hash(id)])?;
         Ok(())
     }
 

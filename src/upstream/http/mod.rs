@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use crate::gate::{Link, Opening, Upstream, UpstreamError};
+use super::place::{digest, place};
+use crate::gate::{Link, Opening, Place, Upstream, UpstreamError};
 use crate::secret::Secret;
 use endpoint::Endpoint;
 use link::HttpLink;
@@ -24,18 +25,28 @@ use link::HttpLink;
 pub struct HttpUpstream {
     id: String,
     endpoint: Result<Arc<Endpoint>, UpstreamError>,
+    place: Place,
 }
 
 impl HttpUpstream {
     /// An upstream at `url`, sent `headers` with each request. What is wrong with them is told when a link is opened.
     pub fn new(id: &str, url: &str, headers: &[(String, Secret)]) -> Self {
-        Self { id: id.to_owned(), endpoint: Endpoint::new(id, url, headers).map(Arc::new) }
+        let sent = headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.expose().as_bytes()]);
+        let as_whom = digest(sent);
+        let shown = url.split(['?', '@']).next().unwrap_or_default();
+        let shown = format!("{shown}, headers {}", as_whom.get(..8).unwrap_or_default());
+        let place = place("http", [url.as_bytes(), as_whom.as_bytes()], &shown, false);
+        Self { id: id.to_owned(), endpoint: Endpoint::new(id, url, headers).map(Arc::new), place }
     }
 }
 
 impl Upstream for HttpUpstream {
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn place(&self) -> Place {
+        self.place.clone()
     }
 
     fn open(&self, opening: Opening) -> BoxFuture<'_, Result<Arc<dyn Link>, UpstreamError>> {

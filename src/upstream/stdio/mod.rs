@@ -18,9 +18,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 
 use super::backoff::Backoff;
+use super::place::place;
 use super::slots::Slots;
 use super::{MAX_AT_ONCE, lock, not_run};
-use crate::gate::{Fault, Link, Opening, Upstream, UpstreamError};
+use crate::gate::{Fault, Link, Opening, Place, Upstream, UpstreamError};
 
 /// Longer pauses after a crash are told instead of waited out.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -70,6 +71,12 @@ impl StdioUpstream {
 impl Upstream for StdioUpstream {
     fn id(&self) -> &str {
         &self.program.id
+    }
+
+    fn place(&self) -> Place {
+        let Program { command, cwd, .. } = &*self.program;
+        let parts = command.iter().map(String::as_bytes).chain([cwd.as_os_str().as_encoded_bytes()]);
+        place("stdio", parts, &cwd.display().to_string(), true)
     }
 
     fn open(&self, opening: Opening) -> BoxFuture<'_, Result<Arc<dyn Link>, UpstreamError>> {

@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 
+use super::place::place;
 use super::slots::Slots;
 use super::{MAX_AT_ONCE, not_run};
-use crate::gate::{Fault, Link, Opening, Upstream, UpstreamError};
+use crate::gate::{Fault, Link, Opening, Place, Upstream, UpstreamError};
 use link::WorkspaceLink;
 use root::Root;
 
@@ -50,6 +51,10 @@ impl Workspace {
 impl Upstream for Workspace {
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn place(&self) -> Place {
+        place("workspace", [self.root.as_os_str().as_encoded_bytes()], &self.root.display().to_string(), true)
     }
 
     fn open(&self, opening: Opening) -> BoxFuture<'_, Result<Arc<dyn Link>, UpstreamError>> {

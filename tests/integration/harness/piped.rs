@@ -75,6 +75,11 @@ impl Piped {
         rustix::process::kill_process(id.expect("it runs"), rustix::process::Signal::HUP).expect("it runs");
     }
 
+    /// Ends it as a crash would.
+    pub async fn crash(mut self) {
+        self.child.kill().await.expect("it ran");
+    }
+
     async fn request(&mut self, id: u64, method: &str, params: Value) -> Value {
         let message = self.speaks.message(id, method, params);
         self.say(&message).await;
