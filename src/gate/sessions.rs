@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::session::{Handshake, Reply, Session};
-use super::{Gate, Life, reply};
+use super::{Era, Gate, Life, reply};
 use crate::message::Message;
 use crate::store::{StoreError, StoredSession};
 
@@ -168,6 +168,14 @@ impl Gate {
         let stored = self.store.any_session(key).await?;
         let own = |s: &StoredSession| s.agent == agent && s.upstream == upstream;
         Ok(stored.filter(own).and_then(|stored| self.made_again(stored)))
+    }
+
+    /// Closes the link of a session that was made again for one call.
+    pub(super) async fn done_with(&self, session: &Session) {
+        let kept = session.key().is_none_or(|key| self.sessions.contains_key(key));
+        if session.era == Era::Legacy && !kept {
+            session.park().await;
+        }
     }
 
     /// Makes a stored session live again; its link is opened when it is first used.

@@ -124,8 +124,7 @@ fn consider(gate: &Arc<Gate>, held: &Arc<Held>) {
     let due = gate.serves(held)
         && held.approval.state == ApprovalState::Approved
         && held.terms.run_always
-        && held.approval.client.state == ClientState::Gone
-        && gate.executors.contains_key(&held.call().upstream);
+        && held.approval.client.state == ClientState::Gone;
     if due && !gate.is_draining() {
         let (gate, held) = (Arc::clone(gate), Arc::clone(held));
         tokio::spawn(async move {
@@ -134,12 +133,7 @@ fn consider(gate: &Arc<Gate>, held: &Arc<Held>) {
                 Ok(mut call) => {
                     // Whoever is second finds it claimed.
                     let _ = release::release(&mut call, &held, &Client::nobody()).await;
-                    if call.session.key().is_some_and(|key| !gate.sessions.contains_key(key))
-                        && call.session.era == Era::Legacy
-                    {
-                        // It was made again for this call.
-                        call.session.park().await;
-                    }
+                    gate.done_with(&call.session).await;
                 }
                 Err(why) => {
                     let event = Event::Refuse { reason: Rejection::Stale, detail: Some(why) };
