@@ -62,6 +62,12 @@ impl Problem {
         Self::new(StatusCode::PRECONDITION_FAILED, "urn:portcullis:another-digest", detail)
     }
 
+    /// 409: what is offered under the tool's name is no definition.
+    pub fn unreadable_definition() -> Self {
+        let detail = "what the upstream offers under that name cannot be read and reaches no client, so there is nothing to accept";
+        Self::new(StatusCode::CONFLICT, "urn:portcullis:unreadable", detail)
+    }
+
     /// 413: too long a body.
     pub fn too_large(limit: usize) -> Self {
         let detail = format!("the body is longer than {limit} bytes");

@@ -160,20 +160,17 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
     };
     match ended {
         Ended::Answered(answer) => {
-            let mut edits = Vec::new();
-            if message.method() == "tools/list"
-                && let Some(result) = answer.result()
-            {
-                session.listed(message, result).await;
-                edits = session.list_edits(&answer);
+            let edits = match message.method() {
+                "tools/list" => session.listed(message, &answer).await,
+                "tasks/list" => tasks::only_own(session, &answer).await,
+                _ => Ok(Vec::new()),
+            };
+            match edits {
+                Ok(edits) => client.answer(to_client(&answer, &client.id, edits)).await,
+                Err(what) => {
+                    client.answer(reply::unreadable_list(&client.id, session.executor.id(), &what)).await;
+                }
             }
-            if message.method() == "tasks/list" {
-                edits = match tasks::only_own(session, &answer, &client.id).await {
-                    Ok(edits) => edits,
-                    Err(reply) => return client.answer(reply).await,
-                };
-            }
-            client.answer(to_client(&answer, &client.id, edits)).await;
         }
         Ended::Broke(error) => {
             tracing::warn!(upstream = session.executor.id(), method = message.method(), %error, "the upstream failed");

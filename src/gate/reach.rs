@@ -11,13 +11,16 @@ use tokio::sync::mpsc;
 use super::link::{Era, Fault, Opening, UpstreamError};
 use super::route::{Flight, Forwarded, Route};
 use super::session::{Handshake, Session};
-use super::tools::Definition;
+use super::tools::{Definition, Page, Reading};
 use super::{CHANNEL, Permit};
 use crate::identity::CLAIM_KEY;
 use crate::message::{Limits, Message, compose};
 
 /// How soon an unknown tool makes the gateway look at the list again.
 const LIST_AGAIN: Duration = Duration::from_secs(1);
+
+/// A list of more pages has no end.
+const PAGES: usize = 100;
 
 impl Session {
     /// The open link, opened (again) where that is needed.
@@ -162,7 +165,7 @@ impl Session {
         Ok(tools.get(name))
     }
 
-    /// Reads all pages of `tools/list` by ourselves, at most a hundred.
+    /// Reads all pages of `tools/list` by ourselves.
     pub(super) async fn list_tools(self: &Arc<Self>, request: &Message) -> Result<(), UpstreamError> {
         let meta = match self.era {
             Era::Modern => request.at(&["params", "_meta"]).and_then(|(_, raw)| serde_json::from_str(raw).ok()).map(
@@ -175,9 +178,10 @@ impl Session {
             Era::Legacy => None,
         };
         let headers = Forwarded { version: request.meta_version(), ..Forwarded::default() };
-        let mut cursor: Option<String> = None;
+        let garbage = |what: String| UpstreamError { fault: Fault::Garbage, what, may_have_run: false };
+        let (mut cursor, mut reading) = (None::<String>, Reading::default());
         let mut sightings = Vec::new();
-        for _ in 0..100 {
+        for _ in 0..PAGES {
             let mut params = serde_json::Map::new();
             params.extend(meta.as_ref().map(|meta| ("_meta".to_owned(), json!(meta))));
             params.extend(cursor.as_ref().map(|cursor| ("cursor".to_owned(), json!(cursor))));
@@ -185,34 +189,30 @@ impl Session {
             let route = self.route().await?;
             let flight = route.own_request(Permit::mint(), "tools/list", &params, headers.clone()).await?;
             let answer = self.settle(&route, flight, self.executor.config.timeout).await?;
-            let Some(result) = answer.result() else {
-                return Err(UpstreamError {
-                    fault: Fault::Garbage,
-                    what: "it does not list its tools".to_owned(),
-                    may_have_run: false,
-                });
-            };
-            let learned = self.tools.learn(&self.executor.pins, result, cursor.is_none(), self.gate.clock.now());
+            let result = answer.result().ok_or_else(|| garbage("it does not list its tools".to_owned()))?;
+            let page =
+                Page::read(result).map_err(|what| garbage(format!("its list of tools cannot be read: {what}")))?;
+            let next = page.next.clone();
+            let (pins, now) = (&self.executor.pins, self.gate.clock.now());
+            let learned = self.tools.learn(pins, &mut reading, page, cursor.as_deref(), now);
+            self.gate.tell_of_odd(&self.executor, &learned.odd);
             sightings.extend(learned.sightings);
-            cursor = learned.next;
-            if cursor.is_none() {
-                break;
+            if next.is_none() {
+                self.gate.saw(&self.executor, sightings, true).await;
+                return Ok(());
             }
+            cursor = next;
         }
-        self.gate.saw(&self.executor, sightings, true).await;
-        Ok(())
+        Err(garbage(format!("its list of tools has more than {PAGES} pages")))
     }
 
-    /// Learns from a list that the client asked for. A first list that counts as accepted is read whole before.
-    pub(super) async fn listed(self: &Arc<Self>, request: &Message, result: &str) {
+    /// Reads the whole list before anything of it is told, where the first one counts as accepted.
+    pub(super) async fn read_first_list(self: &Arc<Self>, request: &Message) {
         if self.executor.pins.wants_first_list() {
             let _one_at_a_time = self.listing.lock().await;
             if let Err(error) = self.list_tools(request).await {
                 tracing::warn!(upstream = self.executor.id(), %error, "the upstream's tools cannot be listed");
             }
         }
-        let first = request.at(&["params", "cursor"]).is_none();
-        let learned = self.tools.learn(&self.executor.pins, result, first, self.gate.clock.now());
-        self.gate.saw(&self.executor, learned.sightings, false).await;
     }
 }

@@ -194,6 +194,12 @@ pub fn upstream_fault(id: &str, upstream: &str, fault: &UpstreamError) -> Reply 
     error(id, what, &format!("upstream `{upstream}`: {fault}"), None)
 }
 
+/// A list of an upstream's that is kept from its clients: what cannot be read cannot be judged.
+pub fn unreadable_list(id: &str, upstream: &str, what: &str) -> Reply {
+    tracing::warn!(upstream, "a list cannot be read and reaches no client: {what}");
+    error(id, UPSTREAM_FAILED, &format!("upstream `{upstream}`: its list cannot be read: {what}"), None)
+}
+
 /// A kept reply under the id of the retry that picks it up, with a word for the model on when it ran.
 pub fn kept(id: &str, kept: &Kept, note: &str) -> Reply {
     let bytes = if kept.is_error {

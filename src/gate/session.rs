@@ -20,7 +20,7 @@ use super::route::{Route, Unrouted};
 use super::tools::{Offered, list_changed};
 use super::{CHANNEL, Executor, Gate, Permit, call, claim, roots};
 use crate::identity::Agent;
-use crate::message::Message;
+use crate::message::{Message, id_key};
 use crate::policy::passes;
 
 /// How many messages without a reader are kept for a session.
@@ -47,6 +47,7 @@ pub struct Session {
     pub(super) list_changes: watch::Sender<u64>,
     /// Whether its upstream said that it tells of changed lists.
     pub(super) tells_of_lists: AtomicBool,
+    /// By [`id_key`].
     exchanges: DashMap<String, Vec<Active>>,
     sequence: AtomicU64,
     used_at: Mutex<Instant>,
@@ -173,20 +174,15 @@ impl Session {
         let (tx, events) = mpsc::channel(CHANNEL);
         let (cancel, cancelled) = watch::channel(None);
         let raw_id = message.id().unwrap_or("null").to_owned();
-        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
-        self.exchanges.entry(raw_id.clone()).or_default().push(Active { sequence, cancel });
-        let client = Client::new(
-            self.era,
-            raw_id.clone(),
-            message.progress_token().map(|(_, raw)| raw.to_owned()),
-            tx,
-            cancelled,
-        );
+        let (sequence, key) = (self.sequence.fetch_add(1, Ordering::Relaxed), id_key(&raw_id));
+        self.exchanges.entry(key.clone()).or_default().push(Active { sequence, cancel });
+        let client =
+            Client::new(self.era, raw_id, message.progress_token().map(|(_, raw)| raw.to_owned()), tx, cancelled);
         let session = Arc::clone(self);
         tokio::spawn(async move {
             call::serve(&session, Arc::new(message), headers, client).await;
             session.touch();
-            session.forget(&raw_id, sequence);
+            session.forget(&key, sequence);
         });
         Exchange { events }
     }
@@ -319,18 +315,18 @@ impl Session {
 
     /// Stops the requests that the client calls `raw_id`; where several share it (stateless), none is meant for sure.
     fn cancel(&self, raw_id: &str, reason: &str) {
-        if let Some(active) = self.exchanges.get(raw_id)
+        if let Some(active) = self.exchanges.get(&id_key(raw_id))
             && let [only] = active.as_slice()
         {
             only.cancel.send_replace(Some(reason.to_owned()));
         }
     }
 
-    fn forget(&self, raw_id: &str, sequence: u64) {
-        if let Some(mut active) = self.exchanges.get_mut(raw_id) {
+    fn forget(&self, key: &str, sequence: u64) {
+        if let Some(mut active) = self.exchanges.get_mut(key) {
             active.retain(|a| a.sequence != sequence);
         }
-        self.exchanges.remove_if(raw_id, |_, active| active.is_empty());
+        self.exchanges.remove_if(key, |_, active| active.is_empty());
     }
 
     fn outlet(&self) -> MutexGuard<'_, Outlet> {
@@ -381,7 +377,9 @@ impl Unrouted for Session {
             "notifications/cancelled" => {
                 // The server withdraws a request of its own: under the number that the client knows.
                 let Some((span, raw)) = message.at(&["params", "requestId"]) else { return };
-                let Some(ours) = self.asked.iter().find(|asked| asked.value() == raw).map(|asked| *asked.key()) else {
+                let Some(ours) =
+                    self.asked.iter().find(|asked| id_key(asked.value()) == id_key(raw)).map(|asked| *asked.key())
+                else {
                     return;
                 };
                 self.asked.remove(&ours);

@@ -5,18 +5,21 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::link::Era;
 use super::reply;
 use super::session::{Reply, Session};
-use crate::message::{Message, Span};
+use crate::message::{Json, Limits, Message, Span, Value, fold, object};
 use crate::store::StoreError;
 
 /// How long a handle is remembered: as long as ended calls are.
 const KEEP: Duration = Duration::from_secs(7 * 86_400);
+
+/// What stands in an answer to `tasks/list` (MCP 2025-11-25).
+const RESULT: &[&str] = &["tasks", "nextCursor", "_meta"];
 
 /// Remembers the task that an answer to a call hands out, if it does: `result.task` (2025-11-25) or a result of type
 /// `task` (the extension).
@@ -66,31 +69,38 @@ pub async fn check(session: &Session, message: &Message) -> Result<(), Reply> {
 /// those stays as it came.
 ///
 /// # Errors
-/// The reply to give: the answer is no list.
-pub async fn only_own(session: &Session, answer: &Message, id: &str) -> Result<Vec<(Span, String)>, Reply> {
-    if answer.error().is_some() {
-        return Ok(Vec::new());
+/// Why the answer is no list that may reach a client.
+pub async fn only_own(session: &Session, answer: &Message) -> Result<Vec<(Span, String)>, String> {
+    let Some(result) = answer.result() else { return Ok(Vec::new()) };
+    // Whatever stands beside the list could hold another's task too.
+    if let Some((key, _)) = object(result, RESULT)?.iter().find(|(key, _)| !RESULT.contains(&key.as_str())) {
+        return Err(format!("{key:?} belongs in no list of tasks"));
     }
     let listed = answer.at(&["result", "tasks"]);
     let tasks = listed.and_then(|(span, raw)| Some((span, serde_json::from_str::<Vec<&RawValue>>(raw).ok()?)));
-    let Some((span, tasks)) = tasks else {
-        return Err(reply::error(id, reply::UPSTREAM_FAILED, "the upstream does not list its tasks", None));
-    };
+    let (span, tasks) = tasks.ok_or("`tasks` is no list")?;
     let mut own: Vec<&str> = Vec::new();
     for task in tasks {
-        let Ok(Task { id }) = serde_json::from_str(task.get()) else { continue };
         // What cannot be told is left out.
-        if is_own(session, &id).await.unwrap_or(false) {
+        if let Some(id) = id_of(task.get())
+            && is_own(session, &id).await.unwrap_or(false)
+        {
             own.push(task.get());
         }
     }
     Ok(vec![(span, format!("[{}]", own.join(",")))])
 }
 
-#[derive(Deserialize)]
-struct Task {
-    #[serde(rename = "taskId")]
-    id: String,
+/// The id of a task that is one task to every client: no key in it stands twice or could be taken for another, and no other
+/// task stands in it.
+fn id_of(task: &str) -> Option<String> {
+    let task = Json::parse(Bytes::copy_from_slice(task.as_bytes()), Limits::default()).ok()?;
+    let mut ids = Vec::new();
+    task.root().walk(&mut |_, value| {
+        ids.extend(value.members().iter().filter(|member| fold(&member.key) == "taskid").map(|member| &*member.key));
+    });
+    let id = task.root().get("taskId").and_then(Value::as_str)?;
+    (ids == ["taskId"]).then(|| id.to_owned())
 }
 
 async fn is_own(session: &Session, task: &str) -> Result<bool, StoreError> {
@@ -106,4 +116,25 @@ fn key(session: &Session, task: &str) -> String {
         hash.update(part.as_bytes());
     }
     format!("task:{}", hex::encode(hash.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_could_be_another_too_has_no_id() {
+        assert_eq!(id_of(r#"{"task\u0049d":"b","status":"working","ttl":null}"#).as_deref(), Some("b"));
+        for task in [
+            r#"{"taskId":"a","taskId":"b"}"#,
+            r#"{"taskId":"b","TaskId":"a"}"#,
+            r#"{"taskId":"b","nested":{"taskId":"a","status":"working"}}"#,
+            r#"{"taskId":"b","nested":[{"TASKID":"a"}]}"#,
+            r#"{"taskId":["b"]}"#,
+            r#"{"TaskId":"b"}"#,
+            r#"["taskId","b"]"#,
+        ] {
+            assert_eq!(id_of(task), None, "{task}");
+        }
+    }
 }

@@ -55,6 +55,9 @@ fn params_of(root: &Value, method: &str) -> Result<(), (i64, String)> {
             return bad("`params` must be an object".to_owned());
         }
         confused(keys::confusable(params, keys::PARAMS))?;
+        if params.get("_meta").is_some_and(|meta| !matches!(meta.kind, Kind::Object(_))) {
+            return bad("`params._meta` must be an object".to_owned());
+        }
         confused(params.get("_meta").and_then(|meta| keys::confusable(meta, keys::META)))?;
         confused(params.get("arguments").and_then(keys::confusable_below))?;
         for name in ["name", "uri"] {

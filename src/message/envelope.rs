@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::check::{self, NOT_A_REQUEST};
 use super::json::{Json, Limits, Span, Value};
-use super::{compose, shallow};
+use super::{compose, keys, shallow};
 
 /// What a message is (JSON-RPC 2.0, sections 4 and 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -241,6 +241,15 @@ impl Message {
     }
 }
 
+/// The raw JSON of an id in the one spelling that stands for all of them.
+pub fn id_key(raw: &str) -> String {
+    match unquoted(raw) {
+        Some(text) => serde_json::Value::from(text).to_string(),
+        None if raw == "-0" => "0".to_owned(),
+        None => raw.to_owned(),
+    }
+}
+
 fn malformed(code: i64, id: Option<&str>, what: String) -> Malformed {
     Malformed { code, id: id.unwrap_or("null").to_owned(), what }
 }
@@ -283,7 +292,7 @@ struct Places {
 impl Places {
     fn of(text: &str) -> Result<Self, Malformed> {
         let mut places = Self::default();
-        let mut twice = None;
+        let (mut twice, mut odd) = (None, None);
         shallow::members(text, |key, span| {
             let place = match &*key {
                 "jsonrpc" => &mut places.jsonrpc,
@@ -292,16 +301,26 @@ impl Places {
                 "params" => &mut places.params,
                 "result" => &mut places.result,
                 "error" => &mut places.error,
-                _ => return,
+                other => {
+                    // Go's parser would take it for the one that it looks like.
+                    if keys::ENVELOPE.contains(&&*keys::fold(other)) {
+                        odd = Some(key);
+                    }
+                    return;
+                }
             };
             if place.replace(span).is_some() {
                 twice = Some(key);
             }
         })
         .map_err(|error| malformed(NOT_JSON, None, error.to_string()))?;
-        match twice {
-            Some(key) => Err(malformed(NOT_A_REQUEST, None, format!("`{key}` stands twice"))),
-            None => Ok(places),
+        let bad = |what| Err(malformed(NOT_A_REQUEST, None, what));
+        match (twice, odd) {
+            (Some(key), _) => bad(format!("`{key}` stands twice")),
+            (None, Some(key)) => {
+                bad(format!("the key {key:?} differs only in case or Unicode form from one that counts"))
+            }
+            (None, None) => Ok(places),
         }
     }
 }

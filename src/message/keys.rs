@@ -32,6 +32,8 @@ pub(super) const PARAMS: &[&str] = &[
 
 /// What the gateway reads in `params._meta`.
 pub(super) const META: &[&str] = &[
+    "dev.portcullis/source",
+    "dev.portcullis/depth",
     "progressToken",
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientCapabilities",
@@ -42,12 +44,20 @@ pub(super) const META: &[&str] = &[
 
 /// The first member of this object that another parser could take for one of `known` or for a member beside it.
 pub(super) fn confusable<'a>(object: &'a Value, known: &[&str]) -> Option<&'a Member> {
-    let members = object.members();
-    let stranger = members.iter().find(|m| {
-        let folded = fold(&m.key);
-        known.iter().any(|name| *name != &*m.key && fold(name) == folded)
+    confusable_in(object.members(), |member| &member.key, known)
+}
+
+/// As [`confusable`], in any list of members.
+pub(super) fn confusable_in<'a, T>(
+    members: &'a [T],
+    key: impl for<'k> Fn(&'k T) -> &'k str,
+    known: &[&str],
+) -> Option<&'a T> {
+    let stranger = members.iter().find(|member| {
+        let folded = fold(key(member));
+        known.iter().any(|name| *name != key(member) && fold(name) == folded)
     });
-    stranger.or_else(|| clash(members))
+    stranger.or_else(|| clash(members, key))
 }
 
 /// The member that another parser could take for the one called `key`, although it is called otherwise.
@@ -59,23 +69,25 @@ pub fn variant<'a>(object: &'a Value, key: &str) -> Option<&'a Member> {
 pub(super) fn confusable_below(value: &Value) -> Option<&Member> {
     match &value.kind {
         Kind::Array(elements) => elements.iter().find_map(confusable_below),
-        Kind::Object(members) => clash(members).or_else(|| members.iter().find_map(|m| confusable_below(&m.value))),
+        Kind::Object(members) => {
+            clash(members, |member| &member.key).or_else(|| members.iter().find_map(|m| confusable_below(&m.value)))
+        }
         _ => None,
     }
 }
 
 /// The later of two members whose keys fold to the same.
-fn clash(members: &[Member]) -> Option<&Member> {
+fn clash<T>(members: &[T], key: impl for<'k> Fn(&'k T) -> &'k str) -> Option<&T> {
     if members.len() < 2 {
         return None;
     }
-    let mut folded: Vec<(Cow<'_, str>, &Member)> = members.iter().map(|m| (fold(&m.key), m)).collect();
+    let mut folded: Vec<(Cow<'_, str>, &T)> = members.iter().map(|member| (fold(key(member)), member)).collect();
     folded.sort_by(|a, b| a.0.cmp(&b.0));
     folded.iter().zip(folded.iter().skip(1)).find(|(a, b)| a.0 == b.0).map(|(_, later)| later.1)
 }
 
 /// One spelling for all keys that are equal but for case or Unicode form.
-fn fold(key: &str) -> Cow<'_, str> {
+pub fn fold(key: &str) -> Cow<'_, str> {
     if !key.is_ascii() {
         return Cow::Owned(key.nfkc().collect::<String>().to_uppercase().to_lowercase().nfkc().collect());
     }

@@ -19,6 +19,7 @@ mod laws;
 #[cfg(test)]
 mod tests;
 
-pub use envelope::{Kind, Malformed, Message};
+pub use envelope::{Kind, Malformed, Message, id_key};
 pub use json::{Json, Limits, Span, Value};
-pub use keys::variant;
+pub use keys::{fold, variant};
+pub use shallow::{members, object};

@@ -6,13 +6,29 @@ use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::json::Span;
+use super::keys;
+
+/// The members of an executor's object, in order, each value as it came; only of one in which no parser finds another
+/// member than the next: no key stands twice, and none could be taken for one of `known` that it is not.
+///
+/// # Errors
+/// What is wrong, in plain English.
+pub fn object<'a>(text: &'a str, known: &[&str]) -> Result<Vec<(String, &'a str)>, String> {
+    let mut found: Vec<(String, &str)> = Vec::new();
+    members(text, |key, span| found.push((key, text.get(span.start..span.end).unwrap_or_default())))
+        .map_err(|_| "it is no JSON object that can be read".to_owned())?;
+    match keys::confusable_in(&found, |(key, _)| key, known) {
+        Some((key, _)) => Err(format!("the key {key:?} stands twice, or could be taken for another")),
+        None => Ok(found),
+    }
+}
 
 /// Calls `visit` with the unescaped key and the span of each member of the object that `text` is. Skips over values
 /// iteratively, so that depth costs no stack.
 ///
 /// # Errors
 /// `text` is not one JSON object.
-pub(super) fn members(text: &str, visit: impl FnMut(String, Span)) -> Result<(), serde_json::Error> {
+pub fn members(text: &str, visit: impl FnMut(String, Span)) -> Result<(), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.deserialize_map(Members { base: text.as_ptr().addr(), visit })?;
     reader.end()
@@ -69,6 +85,26 @@ mod tests {
         assert_eq!(&text[span.start..span.end], "\"x\"");
         assert_eq!(member(r#"{"a":1,"a":2}"#, "a"), None);
         assert_eq!(member("[]", "a"), None);
+    }
+
+    #[test]
+    fn an_object_that_two_parsers_read_differently_is_refused() {
+        let known = ["tools"];
+        let read = object(r#"{"tools":[1,{"a":1,"a":2}],"more":1e999}"#, &known).unwrap();
+        assert_eq!(read, [("tools".to_owned(), r#"[1,{"a":1,"a":2}]"#), ("more".to_owned(), "1e999")]);
+        for text in [
+            r#"{"tools":[],"tools":[]}"#,
+            r#"{"tools":[],"to\u006fls":[]}"#,
+            r#"{"tools":[],"Tools":[]}"#,
+            r#"{"TOOLS":[]}"#,
+            r#"{"tool\u017f":[]}"#,
+            r#"{"a":1,"A":2}"#,
+            r#"{"\ud800":1}"#,
+            "[]",
+            "{}{}",
+        ] {
+            object(text, &known).expect_err(text);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use super::{Kind, Limits, Malformed, Message};
+use super::{Kind, Limits, Malformed, Message, id_key};
 
 fn strict(text: &str) -> Result<Message, Malformed> {
     Message::strict(Bytes::copy_from_slice(text.as_bytes()), Limits::default())
@@ -61,6 +61,11 @@ fn refuses_what_is_no_message_of_a_client() {
         (&call(r#"{"name":"a","Arguments":{}}"#), -32600, "1", "Arguments"),
         (&call(r#"{"name":"a","_META":{}}"#), -32600, "1", "_META"),
         (&call(r#"{"name":"a","_meta":{"ProgressToken":1}}"#), -32600, "1", "ProgressToken"),
+        (&call(r#"{"name":"a","_meta":{"Dev.Portcullis/Source":"background"}}"#), -32600, "1", "Source"),
+        (&call(r#"{"name":"a","_meta":{"dev.portcullis/DEPTH":"sub"}}"#), -32600, "1", "DEPTH"),
+        (&call(r#"{"name":"a","_meta":[]}"#), -32602, "1", "_meta"),
+        (&call(r#"{"name":"a","_meta":null}"#), -32602, "1", "_meta"),
+        (&call(r#"{"name":"a","_meta":"x"}"#), -32602, "1", "_meta"),
         (&call(r#"{"name":"a","arguments":{"path":"x","Path":"y"}}"#), -32600, "1", "ath"),
         (&call(r#"{"name":"a","arguments":{"l":[{"é":1,"e\u0301":2}]}}"#), -32600, "1", "e"),
         (r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}"#, -32600, "null", "`id`"),
@@ -109,7 +114,7 @@ fn the_cases_of_malformed_json() {
 #[test]
 fn an_executors_message_is_only_framed() {
     let text = "{\"x\":{\"a\":1,\"a\":2},\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"n\":123456789012345678901234567890,\
-                \"_meta\":{}},\"x\":\"\\ud800\",\"ID\":1}\n";
+                \"_meta\":{}},\"x\":\"\\ud800\"}\n";
     let message = framed(text).unwrap();
     assert_eq!(message.result(), Some("{\"n\":123456789012345678901234567890,\"_meta\":{}}"));
     assert_eq!(message.with_id("\"z\""), text.replace("\"id\":7", "\"id\":\"z\""));
@@ -124,6 +129,9 @@ fn an_executors_message_is_only_framed() {
         "null",
         r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":{},"\u0072esult":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"Result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"ID":2,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"re\u017fult":{}}"#,
         r#"{"jsonrpc":"2.0","id":1}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":{},"method":"x"}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
@@ -158,4 +166,14 @@ fn finds_tokens_and_versions_in_both_kinds_of_message() {
     }
     let twice = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progressToken":2}}"#;
     assert_eq!(framed(twice).unwrap().progress_token(), None);
+}
+
+#[test]
+fn an_id_is_the_same_however_it_is_spelled() {
+    for (one, other) in [(r#""ab""#, r#""\u0061b""#), (r#""/""#, r#""\/""#), ("0", "-0"), ("7", "7")] {
+        assert_eq!(id_key(one), id_key(other), "{one} {other}");
+    }
+    for (one, other) in [("7", r#""7""#), (r#""a""#, r#""A""#), ("7", "70"), (r#""a\"""#, r#""a""#)] {
+        assert_ne!(id_key(one), id_key(other), "{one} {other}");
+    }
 }

@@ -39,8 +39,17 @@ impl Place {
 
     /// Other tools in the file, all at once.
     fn offer(&self, tools: Value) {
+        self.write(&tools.to_string());
+    }
+
+    /// A list as it is to be sent, readable or not.
+    fn offer_raw(&self, result: &str) {
+        self.write(&format!("RAW{result}"));
+    }
+
+    fn write(&self, text: &str) {
         let half = self.file.with_extension("half");
-        std::fs::write(&half, tools.to_string()).expect("the tools");
+        std::fs::write(&half, text).expect("the tools");
         std::fs::rename(half, &self.file).expect("moved");
     }
 }
@@ -411,4 +420,60 @@ async fn lists_leave_out_what_is_denied_whatever_is_sent() {
     assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7, "{changed}");
     let first = agent.request(30, "tools/list", json!({})).await["result"].clone();
     assert_eq!(first["tools"], json!([tool("buy", "Buys.")]));
+}
+
+/// What the gateway cannot read reaches no model, and what was accepted before it does not run in its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_cannot_be_read_hides_no_other_tool() {
+    let good = tool("look", "Looks.").to_string();
+    let evil = r#""description":"EVIL","inputSchema":{"type":"object"}"#;
+    let list =
+        |tools: &str| format!(r#"{{"tools":[{tools}],"resultType":"complete","ttlMs":0,"cacheScope":"private"}}"#);
+    let deep = format!("{}{}", "[".repeat(140), "]".repeat(140));
+    let lists = [
+        list(&format!(r#"{{"name":"look",{evil},"x":1e999}}"#)),
+        list(&format!(r#"{{"name":"look",{evil},"title":"\ud800"}}"#)),
+        list(&format!(r#"{{"name":"look",{evil},"_meta":{{"x":{deep}}}}}"#)),
+        list(&format!(r#"{{"name":"look","name":"zzz",{evil}}}"#)),
+        list(&format!(r#"{good},{{"name":"zzz","Name":"look",{evil}}}"#)),
+        format!(r#"{{"tools":[{good}],"tools":[{{"name":"look",{evil}}}]}}"#),
+        format!(r#"{{"tools":[],"Tools":[{{"name":"look",{evil}}}]}}"#),
+        format!(r#"{{"tools":[{{"name":"look",{evil}}}],"nextCursor":5}}"#),
+        format!(r#"{{"tools":[{{"name":"look",{evil}}}],"nextCursor":"\ud800"}}"#),
+        list(&format!(r#"{{"name":"loоk",{evil}}}"#)),
+        // Withdrawn.
+        list(""),
+    ];
+    for mode in ["ask", "deny"] {
+        let place = Place::new(OPEN, json!([tool("look", "Looks.")]), json!({ "new_tools": mode }), &[]);
+        let gateway = place.home.serve();
+        let agents = [Agent::legacy(&gateway.url("shop")).await, Agent::modern(&gateway.url("shop"))];
+        for (round, bad) in lists.iter().enumerate() {
+            place.offer(json!([tool("look", "Looks.")]));
+            for (id, agent) in (100 * round as u64..).zip(&agents) {
+                agent.request(id, "tools/list", json!({})).await;
+                cli(&place.home, &gateway, &["accept", "shop", "look"]);
+                assert_eq!(text(&agent.call(id + 10, "look", json!({})).await), "ran look", "{bad}");
+            }
+            place.offer_raw(bad);
+            for (id, agent) in (100 * round as u64 + 20..).zip(&agents) {
+                let list = agent.request(id, "tools/list", json!({})).await;
+                assert!(!list.to_string().contains("EVIL"), "{mode}, {bad}: {list}");
+                let refused = agent.call(id + 10, "look", json!({})).await;
+                assert!(refused["error"].is_object(), "{mode}, {bad}: {refused}");
+            }
+        }
+        // One that cannot be read hides no other, and stands where an operator sees it.
+        let bad = format!(r#"{{"name":"buy",{evil},"x":1e999}}"#);
+        place.offer_raw(&list(&format!(r#"{bad}, {{"x":[1e999]}}, {good}"#)));
+        for (id, agent) in (5_000..).zip(&agents) {
+            assert_eq!(names(agent, id).await, BTreeSet::from(["look".to_owned()]));
+            assert_eq!(text(&agent.call(id + 10, "look", json!({})).await), "ran look");
+        }
+        let shown = gateway.get("tools/shop/buy").await;
+        assert_eq!((&shown["state"], &shown["flags"]), (&json!("new"), &json!(["unreadable"])), "{shown}");
+        assert_eq!(shown["definition"], json!(bad));
+        let body = json!({ "digest": shown["definition_digest"] });
+        assert_eq!(gateway.api(Method::POST, "tools/shop/buy/accept", body).await.0, 409);
+    }
 }

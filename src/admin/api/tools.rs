@@ -115,6 +115,7 @@ async fn accept_as(admin: &Admin, who: &Who, tool: &AcceptNamed) -> Result<Json<
         Ok(tool) => Ok(Json(tool)),
         Err(NotAccepted::Unknown) => Err(Problem::not_found()),
         Err(NotAccepted::AnotherDigest) => Err(Problem::another_definition()),
+        Err(NotAccepted::Unreadable) => Err(Problem::unreadable_definition()),
         Err(NotAccepted::Store(error)) => Err(error.into()),
     }
 }

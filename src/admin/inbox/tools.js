@@ -132,6 +132,7 @@ const FLAGS = {
   invisible: "holds characters that nobody sees",
   bidi: "holds characters that turn the direction of text",
   instructions: "speaks to the model about its instructions or its user",
+  unreadable: "cannot be read, and is left out of every list",
 };
 
 const flag = (word) => el("li", "flag", FLAGS[word] ?? visible(word));

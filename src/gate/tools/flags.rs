@@ -16,6 +16,9 @@ const BIDI: &str = "bidi";
 /// Words that speak to the model about its instructions, or against its user.
 const INSTRUCTIONS: &str = "instructions";
 
+/// The text of something that is no definition.
+const UNREADABLE: &str = "unreadable";
+
 /// Tried on texts in small letters, with every run of blanks as one.
 const TRICKS: &[&str] = &[
     r"\b(ignore|disregard|forget|override|bypass)\b.{0,30}\b(previous|prior|above|earlier|preceding|all|any|your|other|system) (\w+ )?(instruction|prompt|message|rule|direction|guideline|restriction)s?\b",
@@ -38,6 +41,7 @@ pub fn flags(definition: &Value) -> Vec<String> {
         found.extend(invisible.then_some(INVISIBLE));
         found.extend(is_trick(text).then_some(INSTRUCTIONS));
     });
+    found.extend(definition.is_string().then_some(UNREADABLE));
     found.into_iter().map(str::to_owned).collect()
 }
 

@@ -1,19 +1,51 @@
 //! `tools/list` as a client may see it: without what is denied it whatever it sends, every other byte as it came.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::super::{Gate, Session};
 use super::Definition;
-use super::offered::{Page, name};
+use super::page::Page;
 use crate::message::{Message, Span, compose};
 use crate::policy::{Policy, Prospect, outlook};
 use crate::record::ToolVerdict;
 
 impl Session {
-    /// What to change in the answer to the client's `tools/list`.
-    pub(in crate::gate) fn list_edits(&self, answer: &Message) -> Vec<(Span, String)> {
+    /// Learns from the answer to the client's `tools/list`, and says what to change in it: of the tools that were read,
+    /// those stay of which not every call is refused. A first list that counts as accepted is read whole before.
+    ///
+    /// # Errors
+    /// Why the answer is no list that may reach a client.
+    pub(in crate::gate) async fn listed(
+        self: &Arc<Self>,
+        request: &Message,
+        answer: &Message,
+    ) -> Result<Vec<(Span, String)>, String> {
+        let Some(result) = answer.result() else { return Ok(Vec::new()) };
+        let page = Page::read(result).inspect_err(|_| {
+            // What is offered now is not known.
+            self.tools.mark_stale();
+        })?;
+        self.read_first_list(request).await;
+        let cursor = request.at(&["params", "cursor"]).map(|(_, raw)| raw);
+        // What is no text is no page that we were told of.
+        let cursor = cursor.and_then(|raw| serde_json::from_str(raw).unwrap_or_else(|_| Some(raw.to_owned())));
+        let pins = &self.executor.pins;
+        let learned = self.tools.heard(pins, page, cursor.as_deref(), self.gate.clock.now());
+        self.gate.tell_of_odd(&self.executor, &learned.odd);
+        self.gate.saw(&self.executor, learned.sightings, false).await;
+        Ok(self.list_edits(answer, &learned.tools, learned.odd.is_empty()))
+    }
+
+    /// What to change in a list of which these tools were read, `all` if nothing else stands in it.
+    fn list_edits(
+        &self,
+        answer: &Message,
+        tools: &[(&str, String, Arc<Definition>)],
+        all: bool,
+    ) -> Vec<(Span, String)> {
         let mut edits = Vec::new();
         if let Some((span, raw)) = answer.at(&["result", "cacheScope"])
             && raw != "\"private\""
@@ -21,20 +53,15 @@ impl Session {
             // What is left out is left out for this agent (MCP 2026-07-28, caching).
             edits.push((span, "\"private\"".to_owned()));
         }
-        let Some(result) = answer.result() else { return edits };
-        let Ok(page) = serde_json::from_str::<Page<'_>>(result) else { return edits };
-        let hidden = self.hidden(&self.gate.policy().policy);
-        let is_hidden = |raw: &&serde_json::value::RawValue| {
-            let tool = serde_json::from_str::<Value>(raw.get()).unwrap_or_default();
-            name(&tool).is_some_and(|name| hidden.contains(name))
-        };
-        let kept: Vec<&str> = page.tools.iter().filter(|raw| !is_hidden(raw)).map(|raw| raw.get()).collect();
-        if kept.len() < page.tools.len()
+        let policy = self.gate.policy().policy;
+        let kept = tools.iter().filter(|(_, name, definition)| !self.denies(&policy, name, definition));
+        let kept: Vec<&str> = kept.map(|(raw, ..)| *raw).collect();
+        if (!all || kept.len() < tools.len())
             && let Some((span, _)) = answer.at(&["result", "tools"])
         {
             edits.push((span, format!("[{}]", kept.join(","))));
         }
-        self.tools.listed_without(hidden);
+        self.tools.listed_without(self.hidden(&policy));
         edits
     }
 

@@ -5,6 +5,7 @@ mod difference;
 mod flags;
 mod listed;
 mod offered;
+mod page;
 mod pins;
 mod records;
 mod refresh;
@@ -12,7 +13,8 @@ mod refresh;
 use serde_json::Value;
 
 pub use listed::{announce, list_changed};
-pub use offered::Offered;
+pub use offered::{Offered, Reading};
+pub use page::Page;
 pub use pins::{Pins, follow};
 pub use records::{NotAccepted, ToolFilter};
 pub use refresh::Refreshed;

@@ -1,17 +1,16 @@
 //! What one session was offered: a server may show each of its clients other tools, and what one was shown must not
 //! pass for what another was.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::canonical::{canonical, digest};
-use super::{Definition, Pins, flags, is_name};
+use super::canonical::digest;
+use super::page::{Listed, Odd, Page, Plain};
+use super::{Definition, Pins, flags};
 use crate::clock::Timestamp;
 use crate::store::Sighting;
 
@@ -23,36 +22,33 @@ pub struct Offered {
     listing: Mutex<Listing>,
 }
 
-/// The list that is being read, page by page, and what was told of the last one.
+/// The list that the client is reading, and what was told of the last one.
 #[derive(Debug, Default)]
 struct Listing {
-    /// The digests of the pages so far.
-    digests: HashMap<String, String>,
+    reading: Reading,
     /// What was left out of the lists that the client got; none before the first.
     hidden: Option<BTreeSet<String>>,
 }
 
-/// What a page of a list told.
+/// A list that is being read, page by page.
 #[derive(Debug, Default)]
-pub struct Learned {
-    /// The next page's cursor.
-    pub next: Option<String>,
-    /// Definitions that the store does not know so, or has not heard of for long.
-    pub sightings: Vec<Sighting>,
-}
-
-/// A page of `tools/list`, its tools as they came.
-#[derive(Deserialize)]
-pub(super) struct Page<'a> {
-    #[serde(borrow)]
-    pub tools: Vec<&'a RawValue>,
-    #[serde(rename = "nextCursor")]
+pub struct Reading {
+    found: HashMap<String, Arc<Definition>>,
+    /// What some client could take for the name of something that was left out.
+    odd: HashSet<String>,
+    /// The cursor of the page that comes next.
     next: Option<String>,
 }
 
-/// The name of a tool in a list; the last, as most parsers read it, where there are several.
-pub(super) fn name(tool: &Value) -> Option<&str> {
-    tool.get("name").and_then(Value::as_str)
+/// What a page of a list told.
+#[derive(Debug)]
+pub struct Learned<'a> {
+    /// The tools on it as they came, in order; what is not among them must not reach a client.
+    pub tools: Vec<(&'a str, String, Arc<Definition>)>,
+    /// Definitions that the store does not know so, or has not heard of for long.
+    pub sightings: Vec<Sighting>,
+    /// What was left out, and why.
+    pub odd: Vec<(&'a str, String)>,
 }
 
 impl Offered {
@@ -81,50 +77,60 @@ impl Offered {
         self.stale.store(false, Ordering::Release);
     }
 
-    /// Learns from the `result` of a `tools/list`; `first` for a list's first page.
-    pub fn learn(&self, pins: &Pins, result: &str, first: bool, now: Timestamp) -> Learned {
-        let Ok(page) = serde_json::from_str::<Page<'_>>(result) else { return Learned::default() };
-        let mut listed: Vec<(String, Value, String)> = Vec::new();
-        for raw in page.tools {
-            let Ok(tool) = serde_json::from_str::<Value>(raw.get()) else { continue };
-            let Some(name) = name(&tool).filter(|name| is_name(name)).map(str::to_owned) else { continue };
-            let text = canonical(raw.get());
-            match listed.iter_mut().find(|(known, _, before)| *known == name && *before != text) {
-                // Two tools of one name: the client may take either.
-                Some((_, last, both)) => (*last, *both) = (tool, format!("[{both},{text}]")),
-                None => listed.push((name, tool, text)),
-            }
+    /// Learns from a page that the client asked for; `cursor` says where it starts.
+    pub(super) fn heard<'a>(&self, pins: &Pins, page: Page<'a>, cursor: Option<&str>, now: Timestamp) -> Learned<'a> {
+        self.learn(pins, &mut self.listing().reading, page, cursor, now)
+    }
+
+    /// Learns from a page of a list. The last one of a list makes the list all that there is: what was withdrawn is not
+    /// known any more.
+    pub fn learn<'a>(
+        &self,
+        pins: &Pins,
+        reading: &mut Reading,
+        page: Page<'a>,
+        cursor: Option<&str>,
+        now: Timestamp,
+    ) -> Learned<'a> {
+        if cursor.is_none() {
+            *reading = Reading::default();
         }
-        let mut listing = self.listing();
-        if first {
-            listing.digests.clear();
+        let in_order = cursor.is_none_or(|cursor| reading.next.as_deref() == Some(cursor));
+        let whole = in_order && page.next.is_none();
+        if in_order {
+            reading.next = page.next;
         }
-        let (mut sightings, mut fresh) = (Vec::new(), Vec::new());
-        for (name, tool, text) in listed {
+        let (plain, odd) = reading.sorted(page.tools);
+        let mut sightings = unread(&odd);
+        let mut fresh = HashMap::new();
+        for (name, tool, text) in by_name(&plain) {
             let mut hash = digest(&text);
-            match listing.digests.get(&name) {
+            match reading.found.get(name) {
                 // Another page has another tool of that name.
-                Some(before) if *before != hash => hash = digest(&format!("{before}{hash}")),
+                Some(before) if before.digest != hash => hash = digest(&format!("{}{hash}", before.digest)),
                 _ => {}
             }
-            listing.digests.insert(name.clone(), hash.clone());
-            if !pins.is_known(&name, &hash, now) {
-                let suspect = !flags::flags(&tool).is_empty();
-                sightings.push(Sighting { name: name.clone(), digest: hash.clone(), definition: text, suspect });
-            }
-            if self.get(&name).is_none_or(|known| known.digest != hash) {
-                let definition = pins.definition(&name, &tool, hash);
-                fresh.push((name, definition));
-            }
+            fresh.insert(name.to_owned(), pins.definition(name, tool, hash.clone()));
+            let suspect = !pins.is_known(name, &hash, now) && !flags::flags(tool).is_empty();
+            sightings.push(Sighting { name: name.to_owned(), digest: hash, definition: text, suspect });
         }
-        if !fresh.is_empty() {
-            self.known.rcu(|known| {
-                let mut next = HashMap::clone(known);
-                next.extend(fresh.iter().cloned());
-                next
-            });
-        }
-        Learned { next: page.next, sightings }
+        sightings.retain(|sighting| !pins.is_known(&sighting.name, &sighting.digest, now));
+        reading.found.extend(fresh.iter().map(|(name, definition)| (name.clone(), Arc::clone(definition))));
+        self.take(reading, whole);
+        let with_definition = |tool: Plain<'a>| Some((tool.raw, fresh.get(&tool.name).cloned()?, tool.name));
+        let tools =
+            plain.into_iter().filter_map(with_definition).map(|(raw, definition, name)| (raw, name, definition));
+        Learned { tools: tools.collect(), sightings, odd: odd.into_iter().map(|odd| (odd.raw, odd.why)).collect() }
+    }
+
+    /// Knows what was found, and of a whole list nothing else.
+    fn take(&self, reading: &Reading, whole: bool) {
+        self.known.rcu(|known| {
+            let mut next = if whole { HashMap::new() } else { HashMap::clone(known) };
+            next.extend(reading.found.iter().map(|(name, definition)| (name.clone(), Arc::clone(definition))));
+            next.retain(|name, _| !reading.odd.contains(name));
+            next
+        });
     }
 
     /// The client got a list without these.
@@ -146,4 +152,58 @@ impl Offered {
     fn listing(&self) -> MutexGuard<'_, Listing> {
         self.listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Reading {
+    /// The tools of a page, and what is left out of it.
+    fn sorted<'a>(&mut self, listed: Vec<Listed<'a>>) -> (Vec<Plain<'a>>, Vec<Odd<'a>>) {
+        let (mut plain, mut odd) = (Vec::new(), Vec::new());
+        for listed in listed {
+            match listed {
+                Listed::Tool(tool) => plain.push(tool),
+                Listed::Odd(element) => {
+                    self.odd.extend(element.names.iter().cloned());
+                    odd.push(element);
+                }
+            }
+        }
+        // Whoever calls such a name may mean the one that cannot be read.
+        let (plain, doubtful): (Vec<_>, Vec<_>) = plain.into_iter().partition(|tool| !self.odd.contains(&tool.name));
+        odd.extend(doubtful.into_iter().map(|tool| Odd {
+            raw: tool.raw,
+            names: BTreeSet::from([tool.name]),
+            why: "something else in the list, which cannot be read, bears its name".to_owned(),
+        }));
+        (plain, odd)
+    }
+}
+
+/// For people: what is left out, by the names that it could have.
+fn unread(odd: &[Odd<'_>]) -> Vec<Sighting> {
+    let mut texts = BTreeMap::<&str, String>::new();
+    for element in odd {
+        for name in &element.names {
+            texts.entry(name).or_default().push_str(element.raw);
+        }
+    }
+    let sighting = |(name, raw): (&str, String)| Sighting {
+        name: name.to_owned(),
+        digest: digest(&raw),
+        definition: Value::from(raw).to_string(),
+        suspect: true,
+    };
+    texts.into_iter().map(sighting).collect()
+}
+
+/// The tools of a page with their texts, each name once.
+fn by_name<'p>(tools: &'p [Plain<'_>]) -> Vec<(&'p str, &'p Value, String)> {
+    let mut named: Vec<(&str, &Value, String)> = Vec::new();
+    for tool in tools {
+        match named.iter_mut().find(|(name, _, before)| *name == tool.name && *before != tool.text) {
+            // Two tools of one name: the client may take either.
+            Some((_, last, both)) => (*last, *both) = (&tool.tool, format!("[{both},{}]", tool.text)),
+            None => named.push((&tool.name, &tool.tool, tool.text.clone())),
+        }
+    }
+    named
 }

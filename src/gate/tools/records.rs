@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::{Executor, Gate};
+use super::canonical::digest;
 use super::difference::difference;
 use super::{Definition, flags};
 use crate::catalog::{Argument, Format, Pointer, Tool};
@@ -34,6 +35,8 @@ pub enum NotAccepted {
     Unknown,
     /// Another definition is offered by now.
     AnotherDigest,
+    /// What is offered cannot be read, and reaches no client.
+    Unreadable,
     /// The store does not work.
     Store(StoreError),
 }
@@ -83,6 +86,10 @@ impl Gate {
         by: &str,
         channel: &str,
     ) -> Result<ToolDetail, NotAccepted> {
+        let offered = self.store.tool_definitions(upstream, name).await.map_err(NotAccepted::Store)?;
+        if offered.is_some_and(|(offered, _)| is_unread(&offered)) {
+            return Err(NotAccepted::Unreadable);
+        }
         match self.store.accept_tool(upstream, name, digest, by).await.map_err(NotAccepted::Store)? {
             Acceptance::Unknown => return Err(NotAccepted::Unknown),
             Acceptance::Another => return Err(NotAccepted::AnotherDigest),
@@ -150,6 +157,18 @@ impl Gate {
         }
         for (name, digest, state) in states.iter().filter(|(name, ..)| news.contains(name)) {
             self.tell_of(executor, name, digest, *state, was_new);
+        }
+    }
+
+    /// Tells of what was left out of a list, each time that it is another.
+    pub(in crate::gate) fn tell_of_odd(&self, executor: &Executor, odd: &[(&str, String)]) {
+        for (raw, why) in odd {
+            let digest = digest(raw);
+            if executor.pins.tells("", &digest) {
+                let upstream = executor.id();
+                self.note("tool.left_out", &json!({"upstream": upstream, "definition": digest, "what": why}));
+                tracing::warn!("left out of the list of `{upstream}`: {why}; {}", start(raw));
+            }
         }
     }
 
@@ -247,6 +266,17 @@ fn verdicts(
         }
     };
     policy.groups().map(|group| (group.to_owned(), of(group))).collect()
+}
+
+/// Whether a stored definition is the text of something that cannot be read, which is no definition.
+fn is_unread(definition: &str) -> bool {
+    definition.starts_with('"')
+}
+
+/// Enough of a text to know it by.
+fn start(raw: &str) -> String {
+    let shown: String = raw.chars().take(120).collect();
+    crate::pattern::visible(&shown)
 }
 
 fn names<'a>(tools: &[&'a (String, String, ToolState)]) -> Vec<&'a str> {
