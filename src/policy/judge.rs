@@ -172,7 +172,7 @@ fn judge_and(
     let calls = calls(subject, touched);
     let benches: Vec<_> = calls.iter().map(|(subject, touched)| (Bench::new(policy, subject), *touched)).collect();
     let bare = [Facet { kind: FacetKind::Bare, floors: Vec::new() }];
-    let mut judged: Vec<Judged<'_>> = Vec::new();
+    let (mut judged, mut charged): (Vec<Judged<'_>>, Vec<Charge>) = Default::default();
     let (mut walks, mut before) = (Vec::new(), 0);
     for (bench, touched) in &benches {
         let facets = if touched.facets.is_empty() { &bare } else { touched.facets.as_slice() };
@@ -181,9 +181,10 @@ fn judge_and(
         before += facets.len();
         own.extend(touched.strays.iter().filter_map(|stray| bench.stray(stray)));
         also(bench, facets, &own);
+        charged.extend(charges(bench, &own));
         judged.append(&mut own);
     }
-    Judgement { walks, ..conclude(&Bench::new(policy, subject), judged) }
+    Judgement { walks, ..conclude(&Bench::new(policy, subject), judged, charged) }
 }
 
 /// The call as it is made, then the calls within it that bridge tools make, each with its arguments decoded.
@@ -207,7 +208,7 @@ pub fn needs_walk(touched: &Touched) -> bool {
 }
 
 /// The call's verdict from those of its facets.
-fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>) -> Judgement {
+fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>, charged: Vec<Charge>) -> Judgement {
     let (verdict, deciding) = strictest(&judged, |counts| counts.now);
     let decided_by: Vec<String> = deciding.keys().map(|label| (*label).to_owned()).collect();
     let mut reasons: Vec<String> = Vec::new();
@@ -230,7 +231,7 @@ fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>) -> Judgement {
         let (verdict, deciding) = strictest(&judged, |counts| counts.then);
         Shadow { verdict, decided_by: deciding.keys().map(|label| (*label).to_owned()).collect() }
     });
-    let charges = if verdict == Verdict::Deny { Vec::new() } else { charges(bench, &judged) };
+    let charges = if verdict == Verdict::Deny { Vec::new() } else { charged };
     let limit_asks = charges.iter().any(|charge| charge.then == Then::Ask);
     let limit_asks = limit_asks.then(|| Requirement::merge(Vec::new(), [bench.fallback()], Grants::None));
     let facets = judged.into_iter().map(|judged| FacetJudgement { record: judged.record }).collect();
@@ -238,7 +239,8 @@ fn conclude(bench: &Bench<'_>, judged: Vec<Judged<'_>>) -> Judgement {
     Judgement { verdict, facets, decided_by, reasons, rejection, requirement, shadow, charges, limit_asks, walks }
 }
 
-/// Once for each allow that is obeyed and limited, however many facets it covers.
+/// Once for each allow that is obeyed and limited, however many facets of the call it covers; by that call's own arguments,
+/// also where it stands within the call of a bridge tool.
 fn charges(bench: &Bench<'_>, judged: &[Judged<'_>]) -> Vec<Charge> {
     let mut limited: BTreeMap<&str, (&Rule, &Limit)> = BTreeMap::new();
     for said in judged.iter().flat_map(|judged| &judged.said).filter(|said| said.counts.now) {

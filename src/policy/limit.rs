@@ -3,9 +3,12 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use regex::Regex;
 use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization as _;
 
 use super::args::numbers;
 use super::decimal::Decimal;
@@ -207,21 +210,71 @@ fn shared(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option<String> {
     let found = super::args::all(arguments, pointer)?;
     let texts: Option<Vec<String>> = found
         .into_iter()
-        .map(|value| {
-            let text = match &value.kind {
-                Kind::Bool(value) => value.to_string(),
-                Kind::Number(text) | Kind::String(text) => fold(text),
-                Kind::Null | Kind::Array(_) | Kind::Object(_) => return None,
-            };
-            Some(Decimal::parse(&text).map_or(text, |number| number.to_string()))
+        .map(|value| match &value.kind {
+            Kind::Bool(value) => Some(value.to_string()),
+            Kind::Number(text) | Kind::String(text) => Some(spelled(text)),
+            Kind::Null | Kind::Array(_) | Kind::Object(_) => None,
         })
         .collect();
     texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\0"))
 }
 
+/// One spelling of a text: without case and Unicode form, and of a number as tools read numbers, which is more than JSON
+/// has: digits of any script, a sign, leading zeros, a bare point, blanks and `_` between digits, and `0x`, `0o` and `0b`.
+fn spelled(text: &str) -> String {
+    // Twice: what is folded away may have kept two characters from becoming one.
+    let wide = fold(&text.nfkc().map(ascii_digit).collect::<String>());
+    let text = fold(&wide.nfkc().map(ascii_digit).collect::<String>());
+    number(&text).map_or(text, |number| number.to_string())
+}
+
+fn number(text: &str) -> Option<Decimal> {
+    let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();
+    // The minus sign and the hyphens that NFKC leaves.
+    let unsigned = text.trim_start_matches(['+', '-', '\u{2212}', '\u{2010}']);
+    let sign = match text.strip_suffix(unsigned)? {
+        "" | "+" => "",
+        "-" | "\u{2212}" | "\u{2010}" => "-",
+        _ => return None,
+    };
+    let radix = |(prefix, radix)| u128::from_str_radix(unsigned.strip_prefix(prefix)?, radix).ok();
+    if let Some(whole) = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find_map(radix) {
+        return Decimal::parse(&format!("{sign}{whole}"));
+    }
+    let (mantissa, exponent) = unsigned.split_once('e').map_or((unsigned, None), |(m, e)| (m, Some(e)));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        whole => whole,
+    };
+    let fraction = if fraction.is_empty() { "0" } else { fraction };
+    let exponent = exponent.map(|exponent| format!("e{exponent}")).unwrap_or_default();
+    Decimal::parse(&format!("{sign}{whole}.{fraction}{exponent}"))
+}
+
+/// A decimal digit of any script as the ASCII one; others stay. Unicode keeps the ten digits of a script together, from
+/// zero to nine, and after NFKC no two scripts' digits stand side by side but in whole tens.
+fn ascii_digit(c: char) -> char {
+    if c.is_ascii() || !is_digit(c) {
+        return c;
+    }
+    let before =
+        (1..).take_while(|back| u32::from(c).checked_sub(*back).and_then(char::from_u32).is_some_and(is_digit));
+    u32::try_from(before.count() % 10).ok().and_then(|digit| char::from_digit(digit, 10)).unwrap_or(c)
+}
+
+fn is_digit(c: char) -> bool {
+    static DIGIT: OnceLock<Option<Regex>> = OnceLock::new();
+    let digit = DIGIT.get_or_init(|| Regex::new(r"^\p{Nd}$").ok());
+    digit.as_ref().is_some_and(|digit| digit.is_match(c.encode_utf8(&mut [0; 4])))
+}
+
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::message::{Json, Limits};
 
@@ -256,6 +309,20 @@ mod tests {
         for same in [r#"{"o":"1"}"#, r#"{"o":1.0}"#, r#"{"o":" 1 "}"#, r#"{"o":"1e0"}"#] {
             assert_eq!(value(same), one, "{same}");
         }
+        for seven in
+            "07 007 +7 7. 7.0 70e-1 0.7E1 .7e+1 ７ ٧ ७ ꩗ 𝟽 0x7 0X07 0b111 0o7 ⁷ 7\u{a0} 0_7 +\u{200b}7".split(' ')
+        {
+            assert_eq!(spelled(seven), "7", "{seven}");
+        }
+        for (one, other) in [("Ｘ1", "x1"), ("-0", "0"), ("\u{2212}3", "-3"), ("𝟙𝟘.50", "10.5"), ("ﬁle", "FILE")]
+        {
+            assert_eq!(spelled(one), spelled(other), "{one} {other}");
+        }
+        for (one, other) in
+            [("-3", "3"), ("7", "70"), ("1.5", "15"), ("a7", "7"), ("--7", "7"), ("7-1", "7"), (".", "0")]
+        {
+            assert_ne!(spelled(one), spelled(other), "{one} {other}");
+        }
         assert_eq!(value(r#"{"o":"Ab"}"#), value(r#"{"o":"aB\u200b"}"#));
         assert_ne!(value(r#"{"o":"a"}"#), value(r#"{"o":"b"}"#));
         for none in [r#"{}"#, r#"{"O":1}"#, r#"{"o":null}"#, r#"{"o":[]}"#, r#"{"o":{}}"#] {
@@ -274,5 +341,24 @@ mod tests {
         assert_eq!(end(Period::Week, "2026-11-29T23:59:59Z"), "2026-11-30T00:00:00.000Z", "a Monday");
         assert_eq!(end(Period::Week, "2026-11-30T00:00:00Z"), "2026-12-07T00:00:00.000Z");
         assert_eq!(end(Period::Hour, "1969-12-31T23:30:00Z"), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn digits_of_every_script_have_their_value() {
+        let zeros = (0x80..=0x10_ffff).filter_map(char::from_u32).filter(|c| is_digit(*c) && c.nfkc().eq([*c]));
+        let digits: Vec<char> = zeros.map(ascii_digit).collect();
+        assert!(digits.len() >= 600 && digits.len().is_multiple_of(10));
+        assert!(digits.iter().zip("0123456789".chars().cycle()).all(|(digit, wanted)| *digit == wanted));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn one_number_has_one_counter(number: u32, zeros in 0usize..4, fraction in 0usize..4, plus: bool, script in 0u32..3) {
+            let zero = ['0', '\u{ff10}', '\u{660}'][script as usize];
+            let digits: String = number.to_string().bytes().map(|digit| char::from_u32(zero as u32 + u32::from(digit - b'0')).unwrap()).collect();
+            let point = if fraction > 0 { format!(".{}", "0".repeat(fraction - 1)) } else { String::new() };
+            let text = format!("{}{}{digits}{point}", if plus { "+" } else { "" }, "0".repeat(zeros));
+            proptest::prop_assert_eq!(spelled(&text), spelled(&number.to_string()));
+        }
     }
 }

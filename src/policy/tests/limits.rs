@@ -1,6 +1,9 @@
 //! Limits: what a call takes of them, and what is refused in them.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::facet::Inner;
 use crate::policy::Charge;
 use crate::record::Verdict::{Allow, Ask, Deny};
 
@@ -106,4 +109,44 @@ fn slips_in_a_limit_are_told() {
     let text = "version: 1\ngroups: { g: { rules: [ {verdict: ask, tool: t, limit: {per: day, calls: 1}} ] } }";
     let found = loaded(&[("base.yaml", text)], plain()).map(|_| String::new()).unwrap_or_else(|found| told(&found));
     assert!(found.contains("`limit` belongs to an allow"), "{found}");
+}
+
+#[test]
+fn a_call_within_a_call_takes_by_its_own_arguments() {
+    let bridged = |outer: &str, inner: &str| {
+        let (outer, inner) = (json(outer), json(inner));
+        let subject = Subject { arguments: Some(outer.root()), ..call("call_tool") };
+        let inner = Inner {
+            tool: "refund".into(),
+            category: None,
+            arguments: Some(Arc::new(inner.into_root())),
+            touched: Touched { facets: vec![bare()], ..Touched::default() },
+        };
+        let touched = Touched { facets: vec![bare()], inner: Some(Box::new(inner)), ..Touched::default() };
+        let bridge = "{name: bridge, verdict: allow, tool: call_tool, limit: {per: day, calls: 5}}";
+        judge(&rules(&[REFUNDS, bridge]), &subject, &touched, &space())
+    };
+    let outer = r#"{"name":"refund","amount":0,"order":"B","arguments":{"amount":100,"order":"A"}}"#;
+    let judgement = bridged(outer, r#"{"amount":100,"order":"A"}"#);
+    let found: Vec<_> = judgement.charges.iter().map(|charge| (charge.rule.as_str(), amount(charge))).collect();
+    assert_eq!(found, [("bridge", Some("1".into())), ("refunds", Some("100".into()))]);
+    assert_eq!(judgement.verdict, Allow);
+    let direct = charges(&[REFUNDS], &call("refund"), r#"{"amount":1,"order":"A"}"#, &[bare()]).1;
+    assert_eq!(judgement.charges[1].key, direct[0].key, "no bridge opens another counter");
+    assert_eq!(amount(&bridged(outer, r#"{"order":"A"}"#).charges[1]), None);
+    // One rule that allows both takes for each.
+    let both = "{name: both, verdict: allow, tool: '@any', limit: {per: day, calls: 5}}";
+    let touched = Touched {
+        facets: vec![bare()],
+        inner: Some(Box::new(Inner {
+            tool: "refund".into(),
+            category: None,
+            arguments: None,
+            touched: Touched { facets: vec![bare()], ..Touched::default() },
+        })),
+        ..Touched::default()
+    };
+    let judgement = judge(&rules(&[both]), &call("call_tool"), &touched, &space());
+    assert_eq!(judgement.charges.iter().map(|charge| charge.rule.as_str()).collect::<Vec<_>>(), ["both", "both"]);
+    assert_eq!(judgement.charges[0].key, judgement.charges[1].key);
 }

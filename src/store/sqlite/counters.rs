@@ -12,10 +12,15 @@ impl Tables<'_> {
     /// Takes all charges, or none if one is over its limit. The second of a pair says that the charge is taken even over
     /// the limit: a human approved it.
     pub(in crate::store) fn charge(&self, charges: &[(Charge, bool)]) -> Result<Charged, StoreError> {
-        let (mut taken, mut over) = (Vec::new(), Vec::new());
+        let (mut taken, mut over): (Vec<(Taken, Decimal)>, Vec<_>) = (Vec::new(), Vec::new());
         for (at, (charge, approved)) in charges.iter().enumerate() {
             let ends = charge.period.end(self.now);
-            let total = self.total(&charge.key, ends.as_millis())?;
+            // A call within a call may take of the same counter.
+            let before = taken.iter().rfind(|(taken, _)| taken.key == charge.key && taken.ends == ends);
+            let total = match before {
+                Some((_, raised)) => raised.clone(),
+                None => self.total(&charge.key, ends.as_millis())?,
+            };
             let fits = charge.amount.as_ref().and_then(|amount| {
                 let raised = total.plus(amount).filter(|raised| *raised <= charge.max)?;
                 Some((raised, amount.clone()))
