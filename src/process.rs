@@ -3,6 +3,10 @@
 //! The operating system lets go of the lock however the process ends, so that a killed one is known to be dead at once.
 //! The file is opened close-on-exec: a child that outlives the gateway does not keep it alive.
 
+mod claim;
+
+pub use claim::{Claim, claimed};
+
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -87,6 +91,12 @@ pub fn is_alive(state_dir: &Path, id: &str) -> bool {
     }
 }
 
+/// Whether a process lives without any doubt: what is trusted for its sake must not outlive it.
+fn surely_alive(state_dir: &Path, id: &str) -> bool {
+    let lock = File::open(state_dir.join(FOLDER).join(id)).map(|file| file.try_lock_shared());
+    matches!(lock, Ok(Err(TryLockError::WouldBlock)))
+}
+
 /// Removes the files of dead processes.
 ///
 /// # Errors
@@ -105,6 +115,7 @@ pub fn sweep(state_dir: &Path) -> io::Result<()> {
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
+    claim::sweep(state_dir);
     Ok(())
 }
 

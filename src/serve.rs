@@ -19,6 +19,7 @@ use crate::diagnostic::Diagnostic;
 use crate::gate::{Gate, Parts};
 use crate::identity::Directory;
 use crate::metrics::Metrics;
+use crate::process::{Claim, claimed};
 use crate::store::Store;
 use crate::{listen, policy, upstream};
 
@@ -28,8 +29,11 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long open streams may take to end after that.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How often a process without the inbox looks whether its address is free.
+/// How often a process without the inbox looks whether the one that has it is still there.
 const TAKE_OVER: Duration = Duration::from_secs(1);
+
+/// How long whoever has the inbox's address is given to say that it shares the state folder, in steps.
+const CLAIM: (usize, Duration) = (20, Duration::from_millis(50));
 
 /// How long files must be quiet before they are read again: an editor writes more than once.
 const QUIET: Duration = Duration::from_millis(150);
@@ -39,7 +43,7 @@ const QUIET: Duration = Duration::from_millis(150);
 pub enum Doors {
     /// MCP over HTTP, and the admin side.
     Both,
-    /// Only the admin side, and that only if no other process on the same address has it (`wrap`, `stdio`).
+    /// Only the admin side, and that only if no other process on the same state folder has it (`wrap`, `stdio`).
     AdminIfFree,
 }
 
@@ -51,6 +55,8 @@ pub struct Gateway {
     pub mcp: Option<SocketAddr>,
     /// Where the inbox is; none if another process serves it.
     pub admin: Option<SocketAddr>,
+    /// Where calls were decided at the start, whoever serves it.
+    pub decided_at: SocketAddr,
     /// The approver that the first start made, where none is configured.
     pub first: Option<First>,
     closing: watch::Sender<bool>,
@@ -135,6 +141,7 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
         gate: Arc::clone(&gate),
         mcp: None,
         admin: None,
+        decided_at: admin_address,
         first,
         closing,
         tasks: JoinSet::new(),
@@ -149,16 +156,25 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
         let gate = Arc::clone(&gate);
         gateway.tasks.spawn(async move { gate.list_unseen_tools().await });
     }
-    match bind(admin_address, "listen.admin.address").await {
-        Ok(listener) => {
-            gateway.admin = listener.local_addr().ok();
+    let inbox = match doors {
+        Doors::Both => bind(admin_address, "listen.admin.address").await.and_then(|listener| claim(listener, &gate)),
+        Doors::AdminIfFree => find_inbox(admin_address, &gate).await,
+    };
+    match inbox.map_err(failed)? {
+        Inbox::Ours(listener, claim, address) => {
+            gateway.admin = Some(address);
+            gateway.decided_at = address;
             let serving = admin::serve(listener, Arc::clone(&gate), clock, turned(closed));
-            gateway.tasks.spawn(async { report("admin", serving.await) });
+            gateway.tasks.spawn(async {
+                report("admin", serving.await);
+                drop(claim);
+            });
         }
-        Err(what) if doors == Doors::Both => return Err(failed(what)),
-        // Another process of the same operator serves the inbox; the store is the meeting point.
-        // When that process ends, this one takes its place.
-        Err(_) => drop(gateway.tasks.spawn(take_over(admin_address, Arc::clone(&gate), clock, closed))),
+        // The store is the meeting point. When that process ends, this one takes its place.
+        Inbox::Theirs(address) => {
+            gateway.decided_at = address;
+            gateway.tasks.spawn(take_over(admin_address, Arc::clone(&gate), clock, closed));
+        }
     }
     let (changed, changes) = mpsc::channel(16);
     gateway._watcher = watch_files(&watched, changed.clone());
@@ -172,11 +188,18 @@ impl Gateway {
     /// the inbox.
     pub async fn login_link(&self) -> Option<String> {
         let (first, admin) = (self.first.as_ref()?, self.admin?);
-        let base = self.gate.config().public_url.clone().unwrap_or_else(|| format!("http://{admin}"));
+        let base = self.public_url().unwrap_or_else(|| format!("http://{admin}"));
         admin::login_link(self.gate.store(), Clock::system().now(), &first.approver.name, &base)
             .await
             .inspect_err(|error| tracing::error!(%error, "no login link could be made"))
             .ok()
+    }
+
+    /// The configured public address, if calls are decided where the configuration says.
+    pub fn public_url(&self) -> Option<String> {
+        let config = self.gate.config();
+        let is_there = config.admin.address.port() == 0 || config.admin.address == self.decided_at;
+        config.public_url.clone().filter(|_| is_there)
     }
 
     /// Goes down: takes no more calls, lets running ones end for a while, ends what it started. What is held stays
@@ -197,13 +220,56 @@ impl Gateway {
     }
 }
 
-/// Serves the inbox as soon as the process that has the address ends.
-async fn take_over(address: SocketAddr, gate: Arc<Gate>, clock: Clock, closed: watch::Receiver<bool>) {
+/// Who serves the inbox of a state folder.
+enum Inbox {
+    /// This process, on this address, and its word that it does.
+    Ours(TcpListener, Claim, SocketAddr),
+    /// Another process.
+    Theirs(SocketAddr),
+}
+
+/// The inbox where it is wanted; else wherever a process on the same state folder has it; else, where something has the
+/// address that does not share the folder (another home's gateway, or a stranger), on a free port.
+async fn find_inbox(wanted: SocketAddr, gate: &Gate) -> Result<Inbox, String> {
+    let state_dir = &gate.config().state_dir;
+    for _ in 0..CLAIM.0 {
+        if let Ok(listener) = TcpListener::bind(wanted).await {
+            return claim(listener, gate);
+        }
+        let theirs = claimed(state_dir);
+        if let Some(address) = theirs.iter().find(|address| **address == wanted).or(theirs.first()) {
+            return Ok(Inbox::Theirs(*address));
+        }
+        tokio::time::sleep(CLAIM.1).await;
+    }
+    let listener = bind(SocketAddr::new(wanted.ip(), 0), "listen.admin.address").await?;
+    tracing::warn!(
+        "what listens on {wanted} does not share the state folder {}, so calls are not decided there",
+        state_dir.display()
+    );
+    claim(listener, gate)
+}
+
+fn claim(listener: TcpListener, gate: &Gate) -> Result<Inbox, String> {
+    let state_dir = &gate.config().state_dir;
+    let claimed = listener
+        .local_addr()
+        .and_then(|address| Claim::make(state_dir, gate.store().process(), address).map(|claim| (claim, address)));
+    let (claim, address) = claimed.map_err(|error| format!("state folder {}: {error}", state_dir.display()))?;
+    Ok(Inbox::Ours(listener, claim, address))
+}
+
+/// Serves the inbox as soon as the process that has it ends.
+async fn take_over(wanted: SocketAddr, gate: Arc<Gate>, clock: Clock, closed: watch::Receiver<bool>) {
     loop {
         tokio::time::sleep(TAKE_OVER).await;
-        if let Ok(listener) = TcpListener::bind(address).await {
-            tracing::info!("approvals are now decided at http://{address}/, served by this process");
-            return report("admin", admin::serve(listener, gate, clock, turned(closed)).await);
+        match find_inbox(wanted, &gate).await {
+            Ok(Inbox::Ours(listener, _claim, address)) => {
+                tracing::info!("approvals are now decided at http://{address}/, served by this process");
+                return report("admin", admin::serve(listener, gate, clock, turned(closed)).await);
+            }
+            Ok(Inbox::Theirs(_)) => {}
+            Err(error) => tracing::warn!(%error, "the inbox is served by nobody"),
         }
     }
 }

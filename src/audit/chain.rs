@@ -2,10 +2,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -17,6 +17,9 @@ use crate::process;
 
 /// The fields that are the log's own.
 const OWN: [&str; 4] = ["seq", "at", "prev", "event"];
+
+/// How often it is looked at, before a line is written, whether the file is still where `verify` will look for it.
+const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) struct Chain {
     pub(super) folder: PathBuf,
@@ -41,6 +44,7 @@ struct Head {
     unsynced: Vec<Arc<File>>,
     write_fault: Option<String>,
     sync_fault: Option<String>,
+    looked: Instant,
 }
 
 impl Chain {
@@ -64,6 +68,7 @@ impl Chain {
             unsynced: Vec::new(),
             write_fault: None,
             sync_fault: None,
+            looked: Instant::now(),
         };
         let chain = Self {
             folder,
@@ -79,14 +84,17 @@ impl Chain {
     }
 
     pub(super) fn write(&self, event: &str, fields: &Value) -> Result<(), AuditError> {
-        let mut head = self.head();
-        self.append(&mut head, event, fields)?;
+        self.put_down(event, fields)?;
+        self.head().sync_fault.clone().map_or(Ok(()), |fault| Err(AuditError(fault)))
+    }
+
+    /// Only an error if the line is not in the file.
+    pub(super) fn put_down(&self, event: &str, fields: &Value) -> Result<(), AuditError> {
+        self.append(&mut self.head(), event, fields)?;
         if self.config.sync_always {
-            drop(head);
             self.sync();
-            head = self.head();
         }
-        head.sync_fault.clone().map_or(Ok(()), |fault| Err(AuditError(fault)))
+        Ok(())
     }
 
     /// Brings written lines to the disk; a fault sticks until it can be done.
@@ -104,7 +112,10 @@ impl Chain {
     }
 
     pub(super) fn fault(&self) -> Option<String> {
-        let head = self.head();
+        let mut head = self.head();
+        if let Err(error) = self.look(&mut head) {
+            head.write_fault = Some(error.0);
+        }
         head.write_fault.clone().or_else(|| head.sync_fault.clone())
     }
 
@@ -119,6 +130,9 @@ impl Chain {
     }
 
     fn try_append(&self, head: &mut Head, event: &str, fields: &Value) -> Result<(), AuditError> {
+        if head.write_fault.is_some() || head.looked.elapsed() >= LOOK {
+            self.look(head)?;
+        }
         let file = files::name(&self.process, head.number);
         let cannot = |error: io::Error| AuditError(format!("{}: {error}", self.folder.join(&file).display()));
         let mut line = self.line(head, event, fields);
@@ -140,6 +154,23 @@ impl Chain {
             let _ = io::stdout().write_all(&line);
         }
         Ok(())
+    }
+
+    /// A file that was moved away, removed or cut would take lines that nobody finds again.
+    fn look(&self, head: &mut Head) -> Result<(), AuditError> {
+        head.looked = Instant::now();
+        let path = self.folder.join(files::name(&self.process, head.number));
+        let same = fs::metadata(&path).and_then(|there| {
+            let ours = head.file.metadata()?;
+            Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino()) && there.len() >= head.len)
+        });
+        match same {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(AuditError(format!(
+                "{} was moved, removed or cut while it was written; put it back, or restart the gateway",
+                path.display()
+            ))),
+        }
     }
 
     fn line(&self, head: &Head, event: &str, fields: &Value) -> Vec<u8> {

@@ -47,6 +47,18 @@ pub(super) fn chains(folder: &Path) -> io::Result<BTreeMap<String, Vec<ChainFile
     Ok(chains)
 }
 
+/// The chain that a file of this name belongs to.
+pub(super) fn chain_of(file: &str) -> Option<String> {
+    file.rsplit_once('-').map(|(chain, _)| chain.to_owned())
+}
+
+/// The chains whose ends were marked.
+pub(super) fn ended(folder: &Path) -> io::Result<Vec<String>> {
+    let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let names: Vec<String> = names.collect::<io::Result<_>>()?;
+    Ok(names.iter().filter_map(|name| name.strip_suffix(".ended")).map(str::to_owned).collect())
+}
+
 /// Gives each line, without its line feed, and whether it had one.
 pub(super) fn each_line(
     path: &Path,

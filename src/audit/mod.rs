@@ -82,6 +82,17 @@ impl Audit {
         written
     }
 
+    /// As [`Audit::write`], for a line that permits nothing: earlier lines that could not be brought to the disk are no
+    /// fault of it.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn append(&self, event: &str, fields: &serde_json::Value) -> Result<(), AuditError> {
+        let written = self.open.chain.put_down(event, fields);
+        let _ = self.open.wake.try_send(());
+        written
+    }
+
     /// Whether the last write succeeded. After a fault it tries again, and the log then tells of the gap.
     ///
     /// # Errors

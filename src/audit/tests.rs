@@ -293,3 +293,50 @@ fn each_line_is_on_the_disk_where_the_operator_wants_it() {
     assert!(audit.healthy().is_ok());
     assert_eq!(place.lines("p1-0001.jsonl").len(), 2);
 }
+
+#[test]
+fn a_file_that_is_taken_away_while_it_is_written_is_a_fault() {
+    let place = Place::new();
+    let audit = place.open("p1");
+    let (file, away) = (place.file("p1-0001.jsonl"), place.dir.path().join("away"));
+    fs::rename(&file, &away).unwrap();
+    assert!(audit.healthy().unwrap_err().to_string().contains("moved, removed or cut"));
+    let refused = audit.write("call.begin", &json!({"id": "1"})).unwrap_err();
+    assert!(refused.to_string().contains("p1-0001.jsonl"), "{refused}");
+    // Another file in its place is not it.
+    fs::copy(&away, &file).unwrap();
+    assert!(audit.healthy().is_err());
+    fs::rename(&away, &file).unwrap();
+    audit.healthy().unwrap();
+    assert!(place.verify().is_whole());
+
+    File::options().write(true).open(&file).unwrap().set_len(10).unwrap();
+    assert!(audit.healthy().is_err(), "cut");
+    fs::remove_dir_all(place.folder()).unwrap();
+    assert!(audit.healthy().is_err());
+    std::thread::sleep(Duration::from_millis(1_050));
+    assert!(audit.write("call.begin", &json!({"id": "2"})).is_err());
+}
+
+#[test]
+fn without_asking_it_is_noticed_within_a_second() {
+    let place = Place::new();
+    let audit = place.open("p1");
+    fs::remove_file(place.file("p1-0001.jsonl")).unwrap();
+    std::thread::sleep(Duration::from_millis(1_050));
+    assert!(audit.write("call.begin", &json!({"id": "1"})).is_err());
+}
+
+#[test]
+fn a_chain_that_a_later_one_saw_cannot_vanish_as_a_whole() {
+    let place = Place::new();
+    place.five();
+    drop(place.open("p2"));
+    fs::remove_file(place.file("p1-0001.jsonl")).unwrap();
+    let fault = place.fault();
+    assert_eq!(fault.file, "p1-0001.jsonl");
+    assert!(fault.what.contains("a later chain saw it end with line 5"), "{fault:?}");
+    // The mark alone gives it away, too.
+    fs::remove_file(place.file("p2-0001.jsonl")).unwrap();
+    assert!(place.fault().what.contains("marked its end"), "{:?}", place.fault());
+}

@@ -64,9 +64,22 @@ pub fn verify(folder: &Path) -> Result<Report, AuditError> {
         walks.insert(chain.clone(), walk(files, alive).map_err(cannot)?);
     }
     let ends: Vec<End> = walks.values_mut().flat_map(|walk| std::mem::take(&mut walk.ends)).collect();
+    let removed: HashSet<String> =
+        walks.values().flat_map(|walk| &walk.removed).filter_map(|file| files::chain_of(file)).collect();
     for end in ends {
-        if let Some(walk) = walks.get_mut(&end.chain) {
-            walk.must_end_at(&end);
+        match walks.get_mut(&end.chain) {
+            Some(walk) => walk.must_end_at(&end),
+            None if removed.contains(&end.chain) => {}
+            None => {
+                let what = format!("a later chain saw it end with line {}", end.last_seq);
+                walks.insert(end.chain.clone(), Walk::gone(&end.chain, &what));
+            }
+        }
+    }
+    for chain in files::ended(folder).map_err(cannot)? {
+        if !walks.contains_key(&chain) && !removed.contains(&chain) {
+            let gone = Walk::gone(&chain, "a later process marked its end");
+            walks.insert(chain, gone);
         }
     }
     let report = |(chain, walk): (String, Walk)| ChainReport {
@@ -155,6 +168,14 @@ fn walk(files: &[ChainFile], alive: bool) -> io::Result<Walk> {
 }
 
 impl Walk {
+    /// A chain of which nothing is left.
+    fn gone(chain: &str, known: &str) -> Self {
+        let mut walk = Self::default();
+        let what = format!("the whole chain is missing, and no line says that it was removed: {known}");
+        walk.break_at(&files::name(chain, 1), 1, what);
+        walk
+    }
+
     fn step(
         &mut self,
         file: &str,

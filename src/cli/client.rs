@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,10 +20,12 @@ use serde::de::DeserializeOwned;
 use url::{Host, Url};
 
 use super::exit::Exit;
+use super::say;
 use crate::admin::TOKEN_FILE;
-use crate::config;
+use crate::config::{self, Listen};
 use crate::diagnostic::Diagnostic;
 use crate::message::sse::{Decoder, Event};
+use crate::process;
 use crate::secret::Secret;
 
 /// Bytes of one answer, and of one event.
@@ -40,7 +43,10 @@ pub struct Connect {
     /// The gateway's configuration, for its address and state folder [default: portcullis.yaml, if there is one]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The gateway's admin side, such as http://127.0.0.1:7071
+    /// The gateway's admin side, such as http://127.0.0.1:7071 [default: where a gateway that runs on the state folder
+    /// says it is]
+    ///
+    /// Without it the token is sent to no other address: while no gateway runs, anyone on this machine can listen there.
     #[arg(long, env = "PORTCULLIS_URL")]
     url: Option<String>,
     /// A file with an approver's token; else PORTCULLIS_TOKEN, else approver.token in the state folder
@@ -84,7 +90,7 @@ impl Failure {
     /// Says why on standard error; answers the exit code.
     pub fn report(&self) -> Exit {
         if !matches!(self, Self::Unread) {
-            eprintln!("error: {self}");
+            say::tell(format_args!("error: {self}"));
         }
         match self {
             Self::Config(_) => Exit::Invalid,
@@ -129,9 +135,18 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// A connection to one gateway.
 pub struct Client {
-    base: Url,
+    place: Place,
     token: Secret,
     http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+}
+
+/// Where the gateway is.
+enum Place {
+    /// Where the user says.
+    At(Url),
+    /// Where a process that runs on this state folder says, best on this address. Asked anew for every request: a gateway
+    /// that ended has let go of its address, and whoever has it then must not get the token.
+    Claimed(PathBuf, SocketAddr),
 }
 
 /// What an error answer says.
@@ -152,19 +167,23 @@ impl Connect {
             Some(config) => Some(config.state_dir.clone()),
             None => config::default_state_dir(&|name| std::env::var(name).ok()),
         };
-        let own = match &config {
-            Some(config) => format!("http://{}", config.admin.address),
-            None => "http://127.0.0.1:7071".into(),
+        let place = match (&self.url, &state_dir) {
+            (Some(url), _) => Place::At(read_url(url)?),
+            (None, Some(folder)) => {
+                let wanted = config.map_or(Listen::admin().address, |config| config.admin.address);
+                Place::Claimed(folder.clone(), wanted)
+            }
+            (None, None) => {
+                return Err(Failure::Usage("there is no configuration and no home folder; give --url".into()));
+            }
         };
-        if self.url.is_none() && config.as_ref().is_some_and(|config| config.admin.address.port() == 0) {
-            let what = "the configuration takes any free port (0) for `admin`: give --url with the address that `serve` printed";
-            return Err(Failure::Usage(what.into()));
-        }
-        let base = read_url(self.url.as_deref().unwrap_or(&own))?;
         // The token of the state folder is for the gateway of this machine: another address never gets it unasked.
-        let is_ours = self.url.is_none() || is_loopback(&base);
+        let is_ours = match &place {
+            Place::At(url) => is_loopback(url),
+            Place::Claimed(..) => true,
+        };
         let token = self.token(state_dir.filter(|_| is_ours).as_deref())?;
-        Client::new(base, token)
+        Client::new(place, token)
     }
 
     fn token(&self, state_dir: Option<&Path>) -> Result<Secret, Failure> {
@@ -189,8 +208,9 @@ impl Connect {
 }
 
 impl Client {
-    fn new(base: Url, token: Secret) -> Result<Self, Failure> {
-        Ok(Self { http: http_client(base.scheme() == "https")?, base, token })
+    fn new(place: Place, token: Secret) -> Result<Self, Failure> {
+        let is_https = matches!(&place, Place::At(url) if url.scheme() == "https");
+        Ok(Self { http: http_client(is_https)?, place, token })
     }
 
     /// A connection to the gateway at `url`, as whoever `token` belongs to.
@@ -198,7 +218,7 @@ impl Client {
     /// # Errors
     /// It is no web address.
     pub fn to(url: &str, token: Secret) -> Result<Self, Failure> {
-        Self::new(read_url(url)?, token)
+        Self::new(Place::At(read_url(url)?), token)
     }
 
     /// Fetches `path` (below `/api/v1/`), as the gateway wrote it.
@@ -227,9 +247,8 @@ impl Client {
     }
 
     fn url(&self, path: &str, query: &[(&str, &str)]) -> Result<Url, Failure> {
-        let mut url = self.base.clone();
-        let mut segments =
-            url.path_segments_mut().map_err(|()| Failure::Other(format!("{} is no web address", self.base)))?;
+        let mut url = self.place.base()?;
+        let mut segments = url.path_segments_mut().map_err(|()| Failure::Other("this is no web address".into()))?;
         segments.pop_if_empty().extend(["api", "v1"]).extend(path.split('/'));
         drop(segments);
         if !query.is_empty() {
@@ -245,11 +264,12 @@ impl Client {
             let bytes = body.map_err(|error| Failure::Other(format!("the gateway's answer broke off: {error}")))?;
             String::from_utf8(bytes.to_bytes().into()).map_err(|_| Failure::Other("the answer is not text".into()))
         };
-        let late = || Failure::Other(format!("the gateway at {} does not answer in time", self.base));
+        let late = || Failure::Other("the gateway does not answer in time".into());
         tokio::time::timeout(TIMEOUT, answer).await.unwrap_or_else(|_| Err(late()))
     }
 
     async fn send(&self, method: Method, url: Url, body: Option<String>) -> Result<Response<Incoming>, Failure> {
+        let base = url.origin().ascii_serialization();
         let mut request = Request::builder()
             .method(method)
             .uri(url.as_str())
@@ -263,9 +283,29 @@ impl Client {
             .map_err(|error| Failure::Other(format!("the request cannot be written: {error}")))?;
         let response = self.http.request(request).await.map_err(|error| {
             let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-            Failure::Other(format!("no gateway answers at {}: {why}; is `portcullis serve` running?", self.base))
+            Failure::Other(format!("no gateway answers at {base}: {why}; is `portcullis serve` running?"))
         })?;
         if response.status().is_success() { Ok(response) } else { Err(refusal(response).await) }
+    }
+}
+
+impl Place {
+    fn base(&self) -> Result<Url, Failure> {
+        match self {
+            Self::At(url) => Ok(url.clone()),
+            Self::Claimed(folder, wanted) => {
+                let claimed = process::claimed(folder);
+                let there = claimed.iter().find(|address| *address == wanted).or(claimed.first());
+                let nobody = || {
+                    Failure::Other(format!(
+                        "no gateway runs on the state folder {}; start `portcullis serve`, or give --url if yours runs \
+                         elsewhere or as another user (a token goes to no address that no running gateway vouches for)",
+                        folder.display()
+                    ))
+                };
+                read_url(&format!("http://{}", there.ok_or_else(nobody)?))
+            }
+        }
     }
 }
 
@@ -361,7 +401,7 @@ mod tests {
     use crate::admin::tests::side::{AGENT, ANA, DIGEST, Side};
 
     fn client_as(base: &str, token: &str) -> Client {
-        Client { base: read_url(base).unwrap(), token: Secret::new(token), http: http_client(false).unwrap() }
+        Client::to(base, Secret::new(token)).unwrap()
     }
 
     fn client(base: &str) -> Client {
@@ -395,6 +435,29 @@ mod tests {
         side.stop().await;
         let gone = client_as(&base, ANA).get("me", &[]).await.unwrap_err();
         assert!(gone.to_string().contains("portcullis serve"), "{gone}");
+    }
+
+    /// An agent of another user listens where the gateway would: it hears nothing.
+    #[tokio::test]
+    async fn a_token_goes_only_where_a_running_gateway_vouches_for() {
+        let stranger = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = stranger.local_addr().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let place = || Place::Claimed(dir.path().to_owned(), address);
+        let client = Client::new(place(), Secret::new("t")).unwrap();
+        let refused = client.get("me", &[]).await.unwrap_err().to_string();
+        assert!(refused.contains("no gateway runs on the state folder"), "{refused}");
+
+        let alive = process::Alive::register(dir.path()).unwrap();
+        let claim = process::Claim::make(dir.path(), alive.id(), address).unwrap();
+        assert_eq!(place().base().unwrap().port(), Some(address.port()));
+        // A crash leaves the claim behind: the connection of a `watch` must not go on to whoever comes then.
+        drop(alive);
+        assert!(client.events().await.is_err());
+        assert!(client.post("approvals/apr_1/approve", &serde_json::json!({})).await.is_err());
+        drop(claim);
+        let heard = tokio::time::timeout(Duration::from_millis(100), stranger.accept()).await;
+        assert!(heard.is_err(), "somebody connected");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::Exit;
+use super::say;
 use crate::policy;
 
 /// The policy that a new setup starts with, and that commands without a configuration use.
@@ -34,7 +35,7 @@ impl Init {
         match done {
             Ok(()) => Exit::Done,
             Err(error) => {
-                eprintln!("{error}");
+                say::tell(error);
                 Exit::Failed
             }
         }

@@ -8,6 +8,7 @@ pub mod demo;
 pub mod exit;
 pub mod init;
 pub mod policy;
+pub mod say;
 pub mod serve;
 pub mod stdio;
 pub mod token;
@@ -75,17 +76,20 @@ pub fn main() -> ExitCode {
             return exit.into();
         }
     };
+    say::start();
     let quiet = matches!(cli.command, Command::Demo(_));
     start_logging(quiet);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("the runtime could not be started: {error}");
+            say::tell(format_args!("the runtime could not be started: {error}"));
+            say::flush();
             return Exit::Failed.into();
         }
     };
     let exit = runtime.block_on(run(cli.command));
     runtime.shutdown_background();
+    say::flush();
     exit.into()
 }
 
@@ -112,7 +116,13 @@ fn start_logging(quiet: bool) {
     let filter = EnvFilter::try_from_env("PORTCULLIS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     // Colours are for people; a file or a collector gets plain text.
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+    // Without internal errors: the subscriber tells them with a macro that panics where standard error is gone.
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(colours)
+        .with_writer(say::log)
+        .log_internal_errors(false)
+        .init();
 }
 
 /// A configuration without a file: the base policy, and state in the usual place.

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::client::CONFIG_FILE;
 use super::exit::Exit;
+use super::say;
 use crate::clock::Clock;
 use crate::config;
 use crate::serve::{self, Doors, StartError};
@@ -30,23 +31,23 @@ impl Serve {
             Err(error) => return failed(&error),
         };
         if let Some(mcp) = gateway.mcp {
-            eprintln!("mcp listening on http://{mcp}");
+            say::tell(format_args!("mcp listening on http://{mcp}"));
             for id in gateway.gate.config().upstreams.keys() {
-                eprintln!("  agents reach `{id}` at http://{mcp}/mcp/{id}");
+                say::tell(format_args!("  agents reach `{id}` at http://{mcp}/mcp/{id}"));
             }
         }
         if let Some(admin) = gateway.admin {
-            eprintln!("admin listening on http://{admin}");
+            say::tell(format_args!("admin listening on http://{admin}"));
         }
         tell_inbox(&gateway).await;
         for upstream in gateway.gate.unaccepted() {
-            eprintln!(
+            say::tell(format_args!(
                 "no tool of `{upstream}` is accepted yet: its calls are held until you look at its tools (`portcullis \
                  tools list --upstream {upstream}`) and accept them (`portcullis tools accept {upstream} --all`)"
-            );
+            ));
         }
         serve::told_to_stop().await;
-        eprintln!("stopping: running calls may end, held ones stay held");
+        say::tell("stopping: running calls may end, held ones stay held");
         gateway.stop().await;
         Exit::Done
     }
@@ -56,18 +57,17 @@ impl Serve {
 pub async fn tell_inbox(gateway: &serve::Gateway) {
     let is_first = gateway.first.as_ref().is_some_and(|first| first.created);
     let link = if is_first { gateway.login_link().await } else { None };
-    let config = gateway.gate.config();
-    let place = match (link, &config.public_url) {
+    let place = match (link, gateway.public_url()) {
         (Some(link), _) => format!("{link}  (good once)"),
         (None, Some(url)) => format!("{url}/"),
-        (None, None) => format!("http://{}/", gateway.admin.unwrap_or(config.admin.address)),
+        (None, None) => format!("http://{}/", gateway.decided_at),
     };
-    eprintln!("approvals are decided at {place}");
+    say::tell(format_args!("approvals are decided at {place}"));
 }
 
 /// Says why the gateway did not start.
 pub fn failed(error: &StartError) -> Exit {
-    eprintln!("{}", error.to_string().trim_end());
+    say::tell(error.to_string().trim_end());
     match error {
         StartError::Invalid(_) => Exit::Invalid,
         StartError::Failed(_) => Exit::Failed,

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::client::CONFIG_FILE;
 use super::exit::Exit;
+use super::say;
 use super::serve::{failed, tell_inbox};
 use crate::clock::Clock;
 use crate::config::{self, Config, Transport};
@@ -66,12 +67,12 @@ impl Stdio {
             (Some(id), _) => id,
             (None, [only]) => (*only).clone(),
             (None, several) => {
-                eprintln!("there are {} upstreams; name one with --upstream ID", several.len());
+                say::tell(format_args!("there are {} upstreams; name one with --upstream ID", several.len()));
                 return Exit::Usage;
             }
         };
         if !config.upstreams.contains_key(&upstream) {
-            eprintln!("there is no upstream `{upstream}` in {}", self.config.display());
+            say::tell(format_args!("there is no upstream `{upstream}` in {}", self.config.display()));
             return Exit::Usage;
         }
         run(config, &upstream, self.agent.as_deref()).await
@@ -88,7 +89,7 @@ impl Wrap {
         let (config, upstream) = match self.upstream(config) {
             Ok(both) => both,
             Err(what) => {
-                eprintln!("{what}");
+                say::tell(what);
                 return Exit::Usage;
             }
         };
@@ -170,7 +171,7 @@ async fn run(config: Config, upstream: &str, agent: Option<&str>) -> Exit {
     let agent = match who(&gateway, agent) {
         Ok(agent) => agent,
         Err(what) => {
-            eprintln!("{what}");
+            say::tell(what);
             gateway.stop().await;
             return Exit::Usage;
         }
@@ -183,6 +184,7 @@ async fn run(config: Config, upstream: &str, agent: Option<&str>) -> Exit {
         () = serve::told_to_stop() => {}
     }
     gateway.stop().await;
+    say::flush();
     // Reading standard input blocks a thread of the runtime that nothing can end but the process.
     std::process::exit(Exit::Done as i32)
 }

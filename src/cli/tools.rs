@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::approvals::Page;
 use super::client::{Client, Connect, Failure, Format, print, read};
 use super::exit::Exit;
+use super::say;
 use crate::pattern::visible;
 use crate::record::{ApprovalRecord, ToolDetail, ToolRecord, ToolState, ToolVerdict};
 
@@ -165,13 +166,13 @@ impl Accept {
         let open = offered.iter().filter(|tool| tool.state != ToolState::Accepted);
         let (flagged, plain): (Vec<_>, Vec<_>) = open.partition(|tool| !tool.flags.is_empty());
         for tool in flagged {
-            eprintln!(
+            say::tell(format_args!(
                 "not accepted: {} ({}); look at it with `portcullis tools show {} {}`, then accept it by its name",
                 visible(&tool.name),
                 tool.flags.join(", "),
                 tool.upstream,
                 visible(&tool.name)
-            );
+            ));
         }
         Ok(plain)
     }

@@ -10,6 +10,7 @@ use super::forward::{Ended, answer, forward, settle, to_client};
 use super::judged::{Judged, Target, arguments, canonical_paths, judged};
 use super::limits::{Over, Reserved};
 use super::link::Era;
+use super::owed::{Net, Unsettled};
 use super::reply::{self, Retry};
 use super::route::Forwarded;
 use super::session::{Reply, Session, ToClient};
@@ -52,6 +53,7 @@ pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<V
     // Before the upstream is needed, which may be slow to start: an approved call waits for its client no longer than
     // `hold_grace`.
     let earlier = hold::attach(session, &message).await;
+    let _net = earlier.as_ref().map(|held| Net::under(&session.gate, Unsettled::attached(&held.call().id)));
     let target = match target(session, &message, &mut forwarded, sent, &client).await {
         Ok(target) => target,
         Err(reply) => {
@@ -357,6 +359,7 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
         let (text, retry) = reply::ended_text(&call.record);
         return client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
     }
+    let _net = Net::under(&gate, Unsettled::Running(call.record.id.clone()));
     let stop = gate.stoppable(&call.record.id);
     let permit = Permit::judged(&call.session.executor, &judged.touched);
     let edits = canonical_paths(&call.session.executor, &call.message, &judged.touched);

@@ -18,6 +18,7 @@ pub const CLOSED: &str = "the client closed its stream";
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The client of one request, as the pipeline sees it.
+#[derive(Clone)]
 pub struct Client {
     /// The raw id it waits under.
     pub id: String,

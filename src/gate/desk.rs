@@ -236,13 +236,16 @@ impl Gate {
     pub async fn ready(&self) -> Result<(), Vec<String>> {
         let mut faults = Vec::new();
         match self.store.ready().await {
-            Ok(()) => *self.store_fault() = None,
+            Ok(()) => match self.pay_events().await {
+                Ok(()) => *self.store_fault() = None,
+                Err(error) => faults.push(format!("store: how a call ended could not be stored yet: {error}")),
+            },
             Err(error) => {
                 self.store_failed(&error);
                 faults.push(format!("store: {error}"));
             }
         }
-        if let Err(error) = self.audit.healthy() {
+        if let Err(error) = self.audit.healthy().and_then(|()| self.pay_lines()) {
             faults.push(error.to_string());
         }
         if self.is_draining() {
@@ -269,12 +272,8 @@ impl Gate {
     /// Whether the client that was attached to a held call took the end of it. One that did not is let go, so that its
     /// retry finds what was kept.
     pub(super) async fn told(&self, call: &str, told: bool) {
-        let event = if told { Event::Deliver } else { Event::Detach { handed_off: false } };
-        match self.store.apply(call, event).await {
-            // Refused: another process has buried or delivered it meanwhile.
-            Ok(_) | Err(StoreError::Refused(..)) => {}
-            Err(error) => self.store_failed(&error),
-        }
+        // Refused, where another process has buried or delivered it meanwhile.
+        self.must(call, if told { Event::Deliver } else { Event::Detach { handed_off: false } }).await;
     }
 
     /// A held call ended by this process' doing.
@@ -299,6 +298,9 @@ impl Gate {
     /// # Errors
     /// Why nothing may be forwarded, in words for the client.
     pub(super) fn begin(&self, record: &CallRecord, evidence: Option<Value>) -> Result<(), String> {
+        if let Err(error) = self.store.in_place() {
+            self.store_failed(&error);
+        }
         if let Some(fault) = self.store_fault().as_deref() {
             tracing::error!(fault, "nothing is forwarded while the store does not work");
             return Err("the gateway's store does not work, so nothing is forwarded".to_owned());
@@ -346,10 +348,12 @@ impl Gate {
         }
     }
 
-    /// Writes a line that permits nothing: a fault is remembered by the log itself and stops the next call.
+    /// Writes a line that permits nothing: a fault is remembered by the log itself and stops the next call; the line is
+    /// written when that is possible again.
     pub(super) fn note(&self, event: &str, fields: &Value) {
-        if let Err(error) = self.audit.write(event, fields) {
-            tracing::error!(%error, event, "an audit line was lost");
+        if let Err(error) = self.audit.append(event, fields) {
+            tracing::error!(%error, event, "an audit line could not be written yet");
+            self.owe_line(event, fields);
         }
     }
 

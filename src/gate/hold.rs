@@ -10,6 +10,7 @@ use super::call::{self, Call};
 use super::client::{CLOSED, Client, progress};
 use super::forward::cancels_when_gone;
 use super::judged::Judged;
+use super::owed::{Net, Unsettled};
 use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, Session, ToClient};
@@ -82,6 +83,7 @@ async fn wait(mut call: Call, held: Held, client: Client) {
     let gate = Arc::clone(&call.session.gate);
     let _in_hand = Arc::clone(&gate.in_hand);
     let id = held.call().id.clone();
+    let _net = Net::under(&gate, Unsettled::attached(&id));
     let mut changes = gate.store.watch(&id);
     let mut held = Arc::new(held);
     let began = Instant::now();
@@ -123,7 +125,10 @@ async fn wait(mut call: Call, held: Held, client: Client) {
                     held = now;
                     continue;
                 }
-                Released::Broken(error) => return unavailable(call, client, &error).await,
+                Released::Broken(error) => {
+                    gate.told(&id, false).await;
+                    return unavailable(call, client, &error).await;
+                }
             }
         }
         let event = tokio::select! {
@@ -149,7 +154,7 @@ async fn wait(mut call: Call, held: Held, client: Client) {
             }
         };
         let handed_off = event == Event::Detach { handed_off: true };
-        match gate.apply(&id, event).await {
+        match gate.apply(&id, event.clone()).await {
             Ok(now) if handed_off => {
                 let text = reply::handed_off_text(now.call(), call.session.era);
                 let reply = reply::refusal(call.session.era, &client.id, now.call(), &text, Retry::SameCall);
@@ -159,7 +164,10 @@ async fn wait(mut call: Call, held: Held, client: Client) {
             Ok(_) => return,
             // Decided or ended meanwhile: look again.
             Err(StoreError::Refused(_, now)) => held = Arc::new(*now),
-            Err(error) => return unavailable(call, client, &error).await,
+            Err(error) => {
+                gate.must(&id, event).await;
+                return unavailable(call, client, &error).await;
+            }
         }
     }
 }

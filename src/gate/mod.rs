@@ -17,6 +17,7 @@ mod label;
 mod limits;
 mod link;
 mod origin;
+mod owed;
 mod permit;
 mod reach;
 mod recent;
@@ -82,6 +83,7 @@ pub struct Gate {
     running: DashMap<String, watch::Sender<Option<String>>>,
     events: broadcast::Sender<GateEvent>,
     store_fault: Mutex<Option<String>>,
+    owed: owed::Owed,
     /// The last change of the tools that is known here; none before the first look.
     pins_seen: tokio::sync::Mutex<Option<i64>>,
     draining: watch::Sender<bool>,
@@ -274,6 +276,7 @@ impl Gate {
             running: DashMap::new(),
             events,
             store_fault: Mutex::default(),
+            owed: owed::Owed::default(),
             pins_seen: tokio::sync::Mutex::default(),
             draining: watch::Sender::new(false),
             in_hand: Arc::default(),
@@ -324,10 +327,14 @@ impl Gate {
         self.running.len() + Arc::strong_count(&self.in_hand) - 1
     }
 
-    /// Ends the links to all upstreams.
+    /// Ends the links to all upstreams, and tries once more to write down what is owed.
     pub async fn shutdown(&self) {
         for executor in self.executors.values() {
             executor.upstream.shutdown().await;
+        }
+        if !self.owed.is_empty() {
+            // What cannot be paid now is ended by the next process, as "may have run".
+            let _ = self.ready().await;
         }
     }
 

@@ -10,6 +10,7 @@ use super::forward::{self, Ended, cancels_when_gone, forward};
 use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
 use super::limits::Reserved;
+use super::owed::{Net, Unsettled};
 use super::{Gate, Permit, Session, asked, headers, scripts, shown};
 use crate::approval::{Event, Held, Kept, Terms};
 use crate::policy::Charge;
@@ -60,6 +61,7 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
         }
     };
     call.record = claimed.call().clone();
+    let _net = Net::under(&gate, Unsettled::claimed(&id));
     let detached = AtomicBool::new(false);
     let ended = match gate.begin(&call.record, None) {
         Ok(()) => {
@@ -67,7 +69,9 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
             let stopped = async move {
                 loop {
                     match changed(&mut changes).await {
-                        Some(now) if now.cancel_requested => return "stopped by an operator".to_owned(),
+                        Some(now) if now.cancel_requested => {
+                            return now.call().detail.clone().unwrap_or_else(|| "stopped by an operator".to_owned());
+                        }
                         Some(_) => {}
                         None => std::future::pending().await,
                     }
@@ -94,18 +98,11 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
         detail: call.record.detail.clone(),
         may_have_run: call.record.may_have_run,
     };
-    match gate.apply(&id, finish).await {
-        Ok(_) => {
-            let told = client.done(reply).await;
-            if !client.is_nobody() && !detached.load(Ordering::Relaxed) {
-                gate.told(&id, told).await;
-            }
-        }
-        // It has run: the client must know, whatever the store can remember of it.
-        Err(error) => {
-            tracing::error!(%error, call = id, "the end of a call could not be stored");
-            client.done(reply).await;
-        }
+    gate.must(&id, finish).await;
+    // It has run: the client must know, whatever the store can remember of it now.
+    let told = client.done(reply).await;
+    if !client.is_nobody() && !detached.load(Ordering::Relaxed) {
+        gate.told(&id, told).await;
     }
     Released::Ended
 }

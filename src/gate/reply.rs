@@ -17,6 +17,8 @@ use crate::record::{CallRecord, CallState};
 pub const INVALID_PARAMS: i64 = -32602;
 /// JSON-RPC: there is no such method.
 pub const METHOD_NOT_FOUND: i64 = -32601;
+/// JSON-RPC: the gateway itself is at fault.
+pub const INTERNAL: i64 = -32603;
 /// MCP 2026-07-28: a header is missing or differs from the body.
 pub const HEADER_MISMATCH: i64 = -32020;
 /// Ours: refused by policy or by a human (outside the range JSON-RPC reserves).

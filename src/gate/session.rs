@@ -5,6 +5,7 @@
 //! again when it is next needed, with the client's own stored `initialize`.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,13 +13,14 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use dashmap::DashMap;
+use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, watch};
 
 use super::client::Client;
 use super::link::{Era, UpstreamError};
 use super::route::{Route, Unrouted};
 use super::tools::{Offered, list_changed};
-use super::{CHANNEL, Executor, Gate, Permit, call, claim, roots};
+use super::{CHANNEL, Executor, Gate, Permit, call, claim, reply, roots};
 use crate::identity::Agent;
 use crate::message::{Message, id_key};
 use crate::policy::passes;
@@ -180,7 +182,16 @@ impl Session {
             Client::new(self.era, raw_id, message.progress_token().map(|(_, raw)| raw.to_owned()), tx, cancelled);
         let session = Arc::clone(self);
         tokio::spawn(async move {
-            call::serve(&session, Arc::new(message), headers, client).await;
+            let there = client.clone();
+            let served = AssertUnwindSafe(call::serve(&session, Arc::new(message), headers, client)).catch_unwind();
+            if served.await.is_err() {
+                tracing::error!(
+                    upstream = session.executor.id(),
+                    "a request broke off inside the gateway: please report it"
+                );
+                let what = "the gateway broke off at this request; if it was a call, it may have run";
+                there.answer(reply::error(&there.id, reply::INTERNAL, what, None)).await;
+            }
             session.touch();
             session.forget(&key, sequence);
         });

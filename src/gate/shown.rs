@@ -7,29 +7,69 @@ use super::judged::Judged;
 use crate::approval::Terms;
 use crate::catalog::{Argument, Tool};
 use crate::message::Value;
-use crate::message::json::Member;
+use crate::message::json::{Kind, Member};
 use crate::policy::Judgement;
 use crate::record::{FacetKindRecord, FacetRecord};
 use crate::secret::Redaction;
 
 /// The attach key: agent, upstream, method and parameters in a canonical form of our own (keys sorted, strings
-/// unescaped, number text kept), everything a client's retry repeats and nothing it does not (`_meta`).
+/// unescaped, number text kept), everything a client's retry repeats and nothing it does not (see [`is_bound`]).
 pub fn attach_key(agent: &str, upstream: &str, method: &str, params: Option<&Value>) -> String {
     let mut hash = Sha256::new();
     for part in [agent, upstream, method] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
-    let mut members: Vec<_> = members(params).iter().filter(|m| &*m.key != "_meta").collect();
-    members.sort_by(|a, b| a.key.cmp(&b.key));
     let mut text = Vec::new();
-    for member in members {
-        text.extend_from_slice(&(member.key.len() as u64).to_be_bytes());
-        text.extend_from_slice(member.key.as_bytes());
-        member.value.write_canonical(&mut text);
+    for member in sorted(members(params).iter()) {
+        if &*member.key == "_meta"
+            && let Kind::Object(meta) = &member.value.kind
+        {
+            let bound = sorted(meta.iter().filter(|m| is_bound(&m.key)));
+            if !bound.is_empty() {
+                write_key("_meta", &mut text);
+                text.push(b'{');
+                bound.iter().for_each(|member| write_member(member, &mut text));
+                text.push(b'}');
+            }
+        } else {
+            write_member(member, &mut text);
+        }
     }
     hash.update(&text);
     format!("sha256:{}", hex::encode(hash.finalize()))
+}
+
+/// Whether a member of `_meta` is part of the call: an executor may take an order from it. Not the protocol's own and the
+/// gateway's, nor what numbers each sending of a request: traces, and the ids of clients that are known to send some.
+fn is_bound(key: &str) -> bool {
+    const PER_REQUEST: [&str; 7] = [
+        "progressToken",
+        "traceparent",
+        "tracestate",
+        "baggage",
+        "claudecode/toolUseId",
+        "vscode.conversationId",
+        "vscode.requestId",
+    ];
+    let reserved = ["io.modelcontextprotocol/", "dev.portcullis/"];
+    !PER_REQUEST.contains(&key) && !reserved.iter().any(|prefix| key.starts_with(prefix))
+}
+
+fn sorted<'a>(members: impl Iterator<Item = &'a Member>) -> Vec<&'a Member> {
+    let mut all: Vec<_> = members.collect();
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+    all
+}
+
+fn write_member(member: &Member, text: &mut Vec<u8>) {
+    write_key(&member.key, text);
+    member.value.write_canonical(text);
+}
+
+fn write_key(key: &str, text: &mut Vec<u8>) {
+    text.extend_from_slice(&(key.len() as u64).to_be_bytes());
+    text.extend_from_slice(key.as_bytes());
 }
 
 /// The shown digest: the attach key, the tool's definition, what the call touches, what its approval takes and the
@@ -100,13 +140,22 @@ pub fn place(facet: &FacetRecord) -> String {
 }
 
 /// The parameters as people see them: secrets replaced, and where they were. What a request carries beside the
-/// arguments (`inputResponses`, `task`) is shown too, as `params.NAME`: it would run as well. An argument that is called
+/// arguments (`inputResponses`, `task`, what is bound of `_meta`) is shown too, as `params.NAME`: it would run as well. An argument that is called
 /// like that stands as `arguments.NAME`, so that none takes another's place.
 pub fn arguments(params: Option<&Value>, entry: Option<&Tool>, redaction: &Redaction) -> (Json, Vec<String>) {
     let mut shown = Map::new();
     for member in members(params) {
         match &*member.key {
-            "_meta" | "name" => {}
+            "name" => {}
+            "_meta" => match member.value.to_serde() {
+                Json::Object(mut meta) => {
+                    meta.retain(|key, _| is_bound(key));
+                    if !meta.is_empty() {
+                        shown.insert("params._meta".to_owned(), Json::Object(meta));
+                    }
+                }
+                other => drop(shown.insert("params._meta".to_owned(), other)),
+            },
             "arguments" => match member.value.to_serde() {
                 Json::Object(arguments) => {
                     shown.extend(arguments.into_iter().map(|(name, value)| (argument_name(&name), value)));
@@ -158,6 +207,16 @@ mod tests {
         assert_eq!(call, key(r#"{"_meta":{"progressToken":7}, "arguments":{"b":"xA","a":1},"name":"t"}"#));
         assert_ne!(call, key(r#"{"name":"t","arguments":{"a":1.0,"b":"xA"}}"#), "number text is kept");
         assert_ne!(call, key(r#"{"name":"t","arguments":{"a":1,"b":"xA"},"inputResponses":{}}"#));
+        let with = |meta: &str| key(&format!(r#"{{"name":"t","arguments":{{"a":1,"b":"xA"}},"_meta":{meta}}}"#));
+        let own = r#"{"traceparent":"1","io.modelcontextprotocol/x":1,"dev.portcullis/source":"user","claudecode/toolUseId":"2"}"#;
+        assert_eq!(call, with(own));
+        let dry = with(r#"{"com.bank/dry-run":true,"progressToken":1}"#);
+        assert_eq!(dry, with(r#"{"progressToken":2,"com.bank/dry-run":true}"#));
+        for other in [r#"{"com.bank/dry-run":false}"#, r#"{"com.bank/dry-run":true,"x":1}"#, "{}", "[1]", "\"x\""] {
+            assert_ne!(dry, with(other), "{other}");
+        }
+        let beside = key(r#"{"name":"t","_meta":{"x":1},"y":2}"#);
+        assert_ne!(beside, key(r#"{"name":"t","_meta":{"x":1,"y":2}}"#));
         let big = |n: &str| key(&format!(r#"{{"name":"t","arguments":{{"n":{n}}}}}"#));
         assert_ne!(big("9007199254740993"), big("9007199254740992"));
     }
@@ -169,6 +228,10 @@ mod tests {
         let (shown, redacted) = arguments(Some(params.root()), None, &Redaction::default());
         assert_eq!(shown, serde_json::json!({"a": 1, "params.inputResponses": {"k": "v"}}));
         assert!(redacted.is_empty());
+        let text = r#"{"name":"t","_meta":{"progressToken":1,"com.bank/dry-run":true}}"#;
+        let params = Document::parse(text.into(), Limits::default()).unwrap();
+        let (shown, _) = arguments(Some(params.root()), None, &Redaction::default());
+        assert_eq!(shown, serde_json::json!({"params._meta": {"com.bank/dry-run": true}}));
     }
 
     #[test]

@@ -75,7 +75,10 @@ pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
     let checker = Arc::clone(gate);
     tokio::spawn(async move {
         loop {
-            tokio::time::sleep(CHECK).await;
+            tokio::select! {
+                () = tokio::time::sleep(CHECK) => {}
+                () = checker.owed.came() => {}
+            }
             checker.park_idle().await;
             checker.held.tidy(checker.clock.now());
             checker.rates.tidy();

@@ -92,7 +92,8 @@ pub fn modern(id: u64, method: &str, mut params: Value) -> Value {
 }
 
 /// A call of one of the executor's tools: `echo`, `slow` (never answers), `chat` (asks the client first), `held`, `task` (hands
-/// out a task named by `arguments.n`).
+/// out a task named by `arguments.n`). With `arguments.panic` the gateway's own task breaks off, with `arguments.after_ms` the
+/// answer comes later.
 pub fn call(tool: &str) -> Value {
     json!({"name": tool, "arguments": {"n": 1}})
 }
@@ -147,6 +148,13 @@ impl FakeLink {
         self.hear.send(String::from_utf8(message.bytes.to_vec()).unwrap()).unwrap();
         let body: Value = serde_json::from_slice(&message.bytes).unwrap();
         let info = json!({"name": "fake", "version": "1"});
+        let arguments = &body["params"]["arguments"];
+        assert_ne!(arguments["panic"], true, "as asked");
+        if let Some(ms) = arguments["after_ms"].as_u64() {
+            tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
+            let late = json!({"content": [{"type": "text", "text": "late"}]});
+            return self.answer(message.id.unwrap(), late).await;
+        }
         let result = match (message.method.as_str(), body["params"]["name"].as_str()) {
             ("initialize", _) => json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}),
             ("server/discover", _) => json!({"supportedVersions": ["2026-07-28"], "resultType": "complete"}),

@@ -2,6 +2,8 @@
 //!
 //! A listener reads a message strictly, finds its session and hands it to the gate; it judges nothing.
 
+#[cfg(test)]
+mod ends;
 mod era;
 #[cfg(test)]
 mod fixture;

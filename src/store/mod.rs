@@ -438,6 +438,14 @@ impl Store {
         self.database.tools()
     }
 
+    /// Whether the database is still the file that others would open; a look at the folder, no more.
+    ///
+    /// # Errors
+    /// It was replaced or removed.
+    pub fn in_place(&self) -> Result<(), StoreError> {
+        self.database.in_place()
+    }
+
     /// Whether the database can be written now, and is the file that others would open.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::Page;
 use super::text;
 use crate::cli::client::{Client, Connect, Failure, Format, print, read};
+use crate::cli::say;
 use crate::clock::Clock;
 use crate::record::{ApprovalRecord, CallRecord};
 
@@ -33,7 +34,7 @@ pub async fn run(connect: &Connect) -> Result<(), Failure> {
             Err(Ended::Gateway(failure)) => failure.to_string(),
         };
         if lost != last {
-            eprintln!("{lost}; trying again");
+            say::tell(format_args!("{lost}; trying again"));
             last = lost;
         }
         tokio::time::sleep(RETRY).await;

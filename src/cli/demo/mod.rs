@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::client::{Client, Failure};
 use super::exit::Exit;
+use super::say;
 use super::serve::failed;
 use crate::admin::First;
 use crate::clock::Clock;
@@ -51,7 +52,7 @@ impl Demo {
                 Exit::Done
             }
             Err(what) => {
-                eprintln!("the demo broke off: {what}");
+                say::tell(format_args!("the demo broke off: {what}"));
                 Exit::Failed
             }
         };
@@ -64,12 +65,12 @@ impl Demo {
             return Err("the listeners did not come up".to_owned());
         };
         let first = gateway.first.as_ref().ok_or("no approver was made")?;
-        println!("Portcullis stands between a scripted agent and a sample folder.");
-        println!("  agents connect to  http://{mcp}/mcp/workspace");
+        say::show("Portcullis stands between a scripted agent and a sample folder.");
+        say::show(format_args!("  agents connect to  http://{mcp}/mcp/workspace"));
         if let Some(link) = gateway.login_link().await {
-            println!("  your inbox         {link}  (good once)");
+            say::show(format_args!("  your inbox         {link}  (good once)"));
         }
-        println!();
+        say::show("");
 
         let mut agent = Agent::connect(&format!("http://{mcp}/mcp/workspace")).await?;
         read(&mut agent, "docs/welcome.md").await?;
@@ -77,7 +78,7 @@ impl Demo {
         read(&mut agent, "docs/../secrets/key.pem").await?;
 
         let note = "notes/from-the-agent.md";
-        println!("agent  write_file {note}");
+        say::show(format_args!("agent  write_file {note}"));
         let arguments = serde_json::json!({"path": note, "content": "Hello from an agent that was let in.\n"});
         let write = agent.call("write_file", &arguments);
         let url = format!("http://{admin}");
@@ -85,8 +86,8 @@ impl Demo {
         let (answer, ()) = tokio::try_join!(write, decide)?;
         show(&answer);
         match std::fs::read_to_string(work.join(note)) {
-            Ok(text) => println!("       the file is there: {}", text.trim_end()),
-            Err(_) => println!("       the file was not written"),
+            Ok(text) => say::show(format_args!("       the file is there: {}", text.trim_end())),
+            Err(_) => say::show("       the file was not written"),
         }
         agent.disconnect().await;
         Ok(())
@@ -95,9 +96,12 @@ impl Demo {
     /// Waits until the call is held, says how to decide, and decides where the command line says so.
     async fn decide(&self, gateway: &Gateway, url: &str, first: &First) -> Result<(), String> {
         let (id, digest) = held(gateway).await?;
-        println!("       held: a human must approve it, in the inbox or with");
+        say::show("       held: a human must approve it, in the inbox or with");
         let program = std::env::args().next().unwrap_or_else(|| "portcullis".to_owned());
-        println!("         {program} approvals approve {id} --url {url} --token-file {}", first.file.display());
+        say::show(format_args!(
+            "         {program} approvals approve {id} --url {url} --token-file {}",
+            first.file.display()
+        ));
         let Some(after) = self.approve_after else { return Ok(()) };
         tokio::time::sleep(after).await;
         let client = Client::to(url, first.token.clone()).map_err(|error| error.to_string())?;
@@ -110,7 +114,7 @@ impl Demo {
 }
 
 async fn read(agent: &mut Agent, path: &str) -> Result<(), String> {
-    println!("agent  read_file {path}");
+    say::show(format_args!("agent  read_file {path}"));
     let answer = agent.call("read_file", &serde_json::json!({"path": path})).await?;
     show(&answer);
     Ok(())
@@ -118,7 +122,7 @@ async fn read(agent: &mut Agent, path: &str) -> Result<(), String> {
 
 fn show(answer: &Answer) {
     let word = if answer.is_error { "told" } else { "got" };
-    println!("       {word}: {}", answer.text.trim_end());
+    say::show(format_args!("       {word}: {}", answer.text.trim_end()));
 }
 
 /// The one approval that waits.
@@ -137,10 +141,10 @@ async fn held(gateway: &Gateway) -> Result<(String, String), String> {
 
 /// The calls and their outcomes, as the metrics count them.
 fn table(gateway: &Gateway) {
-    println!();
-    println!("{:<12} {:<12} {:<10} {:>5}", "upstream", "tool", "outcome", "calls");
+    say::show("");
+    say::show(format_args!("{:<12} {:<12} {:<10} {:>5}", "upstream", "tool", "outcome", "calls"));
     for (upstream, tool, outcome, count) in gateway.gate.metrics().calls() {
-        println!("{upstream:<12} {tool:<12} {outcome:<10} {count:>5}");
+        say::show(format_args!("{upstream:<12} {tool:<12} {outcome:<10} {count:>5}"));
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::client::{CONFIG_FILE, Failure, Format, print};
 use crate::cli::exit::Exit;
+use crate::cli::say;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::identity::Directory;
@@ -100,7 +101,7 @@ impl Explain {
             };
             let answer = answer.unwrap_or_else(|Unanswerable(what)| {
                 let what = format!("line {number}: {what}");
-                eprintln!("error: {}", visible(&what));
+                say::tell(format_args!("error: {}", visible(&what)));
                 exit = Exit::Failed;
                 policy::malformed(&what)
             });

@@ -99,11 +99,15 @@ impl Database {
     }
 
     pub(super) async fn ready(&self) -> Result<(), StoreError> {
-        if inode(&self.file) != self.inode {
-            let what = format!("{} was replaced or removed; restart the gateway", self.file.display());
-            return Err(StoreError::Unavailable(what));
-        }
         self.write(|tables| tables.check()).await
+    }
+
+    pub(super) fn in_place(&self) -> Result<(), StoreError> {
+        if inode(&self.file) == self.inode {
+            return Ok(());
+        }
+        let what = format!("{} was replaced or removed; restart the gateway", self.file.display());
+        Err(StoreError::Unavailable(what))
     }
 
     pub(super) fn watch(&self, id: &str) -> watch::Receiver<Option<Arc<Held>>> {
@@ -132,6 +136,9 @@ impl Database {
         work: impl FnOnce(&Tables<'_>) -> Result<T, StoreError> + Send + 'static,
         orphan: fn(T) -> Option<String>,
     ) -> Result<T, StoreError> {
+        if writes {
+            self.in_place()?;
+        }
         let stopped = || StoreError::Unavailable("its thread has stopped; restart the gateway".into());
         let (job, answer) = Ask::new(writes, work, orphan);
         self.messages.send(Message::Do(Box::new(job))).map_err(|_| stopped())?;

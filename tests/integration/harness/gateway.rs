@@ -163,6 +163,22 @@ impl Gateway {
         Self { child, mcp, admin, token: TOKEN.to_owned(), log, http: Http::new() }
     }
 
+    /// The same for a command whose reader goes away as soon as it has said where it listens.
+    pub fn unheard(mut command: Command) -> Self {
+        command.env("PORTCULLIS_LOG", "info").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("portcullis starts");
+        let mut said = BufReader::new(child.stderr.take().expect("its standard error"));
+        let (mut mcp, mut admin, mut line) = (None, None, String::new());
+        while mcp.is_none() || admin.is_none() {
+            line.clear();
+            assert_ne!(said.read_line(&mut line).expect("text"), 0, "portcullis does not say where it listens");
+            mcp = mcp.or_else(|| after(&line, "mcp listening on "));
+            admin = admin.or_else(|| after(&line, "admin listening on "));
+        }
+        let (mcp, admin) = (mcp.unwrap_or_default(), admin.unwrap_or_default());
+        Self { child, mcp, admin, token: TOKEN.to_owned(), log: Arc::default(), http: Http::new() }
+    }
+
     /// The endpoint of one upstream.
     pub fn url(&self, upstream: &str) -> String {
         format!("{}/mcp/{upstream}", self.mcp)
