@@ -224,7 +224,7 @@ async fn refresh(client: &Client, upstream: Option<&str>) -> Result<(), Failure>
         if only {
             return Err(Failure::Other(what));
         }
-        eprintln!("{what}");
+        say::tell(what);
     }
     Ok(())
 }

@@ -221,7 +221,7 @@ fn kept_reply(id: &str, kept: &crate::approval::Kept, ran_at: Option<&str>) -> R
 /// What is stored of a call that begins to wait.
 fn new_held(call: &Call, judged: &Judged) -> Held {
     let gate = &call.session.gate;
-    let terms = asked::terms(&judged, &gate.config().approvals).unwrap_or_default();
+    let terms = asked::terms(judged, &gate.config().approvals).unwrap_or_default();
     let now = gate.clock.now();
     let approval_id = crate::secret::random_id("apr_", 12);
     let mut record = call.record.clone();

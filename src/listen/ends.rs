@@ -18,7 +18,7 @@ impl Fixture {
         let agent = self.gate.directory().agent(None, true, Clock::system().now()).unwrap();
         let body = modern(1, "tools/call", json!({"name": tool, "arguments": arguments}));
         let message = Message::strict(body.to_string().into(), Limits::default()).unwrap();
-        self.gate.stateless(&agent, "fake").unwrap().request(message, None)
+        self.gate.stateless(&agent.config.name, "fake").unwrap().request(message, None)
     }
 
     async fn approve(&self) {
@@ -29,6 +29,7 @@ impl Fixture {
             decision: Decision::Approve,
             channel: "api".to_owned(),
             note: None,
+            teams: Vec::new(),
             digest: held.call().digest.clone(),
             at: Clock::system().now(),
         };

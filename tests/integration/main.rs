@@ -1,5 +1,6 @@
 //! Everything from outside: the built binary, real peers, real shells, a real browser. One binary, a module a feature.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod harness;
 

@@ -57,7 +57,7 @@ fn more_commands_than_are_looked_at_are_not_even_parsed() {
         let commands = script(&text).commands;
         assert!(matches!(commands.as_slice(), [one] if one.unread.is_some()), "{}", &text[..20]);
     }
-    let quoted = format!("cat <<'E'\n{}E\ngrep '{}' docs", "a; b & c | d\n".repeat(2_000), ";".repeat(4_000));
+    let quoted = format!("cat <<'E'\n{}E\ngrep '{}' docs", "a; b; c; d\n".repeat(2_000), ";".repeat(4_000));
     assert_eq!(told(&quoted).len(), 2);
     assert!(script(&quoted).commands.iter().all(|command| command.unread.is_none() && command.floors.is_empty()));
 }
@@ -343,9 +343,7 @@ fn the_parser_is_held_to_its_budget() {
 #[test]
 fn long_plain_texts_are_read() {
     let text = format!("echo {}", "a-rather-long-word-of-sixty-four-letters-that-names-no-file-here ".repeat(1_000));
-    let start = Instant::now();
     let script = script(&text);
     assert_eq!(script.commands.len(), 1);
     assert!(script.commands[0].floors.is_empty());
-    println!("{} bytes in {:?}", text.len(), start.elapsed());
 }

@@ -92,8 +92,7 @@ async fn ask_in(era: Era, gate: &Arc<Gate>, executor: &Arc<Executor>, until: Ins
         version: OnceLock::new(),
         resume: Mutex::default(),
     });
-    let agent = Arc::new(Agent::gateway());
-    let session = Session::new(Arc::clone(gate), agent, Arc::clone(executor), None, handshake);
+    let session = Session::new(Arc::clone(gate), Agent::gateway().config.name, Arc::clone(executor), None, handshake);
     let listed = tokio::time::timeout_at(until, list(&session, &hello)).await;
     session.park().await;
     listed.unwrap_or_else(|_| Err(fault(Fault::Timeout, "it did not list its tools in time")))

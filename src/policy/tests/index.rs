@@ -6,6 +6,7 @@ use proptest::sample::select;
 use super::*;
 use crate::catalog::{Argument, Tool};
 use crate::facet::{Stray, extract};
+use crate::policy::commands::denies_a_word;
 use crate::policy::index::{Names, Near, RuleSet};
 use crate::policy::judge::{matches, target};
 use crate::policy::reach;
@@ -153,10 +154,13 @@ proptest! {
                 prop_assert!(near.contains(&rule.label.as_str()), "{rule:?} for {at}");
             }
         }
-        let commands: Vec<&str> = concerning.near(&Near::Commands).map(|rule| rule.label.as_str()).collect();
-        for rule in policy.rules().iter().filter(|rule| !rule.fields.command.is_empty()) {
-            let of_the_call = concerning.near(&Near::Every).any(|offered| offered.label == rule.label);
-            prop_assert!(!of_the_call || commands.contains(&rule.label.as_str()), "{rule:?}");
+        for command in touched.facets.iter().filter_map(|facet| target(facet, &touched.facets).running) {
+            let words = Near::Words(&command.command.seen().names);
+            let near: Vec<&str> = concerning.near(&words).map(|rule| rule.label.as_str()).collect();
+            let of_the_call = concerning.near(&Near::Every).filter(|rule| denies_a_word(rule, command.command));
+            for rule in of_the_call {
+                prop_assert!(near.contains(&rule.label.as_str()), "{rule:?} for {:?}", command.command);
+            }
         }
     }
 }

@@ -174,7 +174,7 @@ fn the_index_finds_every_rule_on_commands_and_their_places() {
 #[test]
 fn denied_programs_are_found_among_the_words_of_unknown_ones() {
     let denied =
-        ["{verdict: allow, tool: '@any', path: ./}", "{verdict: deny, command: [rm, python3.11 -m, a@b], reason: r}"];
+        ["{verdict: allow, tool: '@any', path: ./}", "{verdict: deny, command: [rm, python3.11, a@b], reason: r}"];
     for text in ["tool rm", "tool -x=RM", "tool /bin/rm.exe", "tool python3.11", "tool 'x y' b@a", "tool a b"] {
         assert_eq!(verdict(&denied, text), Ask, "{text}");
     }

@@ -104,7 +104,9 @@ impl Home {
     /// Writes `portcullis.yaml` and returns its path. (JSON is YAML.)
     pub fn write_config(&self) -> PathBuf {
         let file = self.base().join("portcullis.yaml");
-        fs::write(&file, serde_json::to_string_pretty(&self.config).expect("JSON")).expect("the configuration");
+        // Processes that were started before may be reading it.
+        let (new, text) = (file.with_extension("new"), serde_json::to_string_pretty(&self.config).expect("JSON"));
+        fs::write(&new, text).and_then(|()| fs::rename(&new, &file)).expect("the configuration");
         file
     }
 
