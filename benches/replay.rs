@@ -2,6 +2,7 @@
 //!
 //! Writes the log of a million calls of six kinds (`PORTCULLIS_BENCH_CALLS` for another number), each with its begin and
 //! its end, to a temporary folder (`TMPDIR`), replays it with the policy that it was judged with, and removes it.
+#![allow(clippy::print_stdout)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::path::Path;

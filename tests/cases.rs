@@ -3,6 +3,7 @@
 //!
 //! One line a failing case, then what was left out and why, then `cases: N passed, M failed, K skipped`.
 
+#![allow(clippy::print_stdout)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 #[path = "runner/case.rs"]
