@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::config::AllowSelf;
+use crate::message::Message;
 use crate::record::{ApprovalRecord, CallRecord, Outcome, Rejection, RequirementRecord, Severity, Vote};
 
 /// What is stored of a held call.
@@ -68,6 +69,16 @@ pub struct Intent {
     /// Where it would run.
     #[serde(default)]
     pub origin: Origin,
+}
+
+impl Intent {
+    /// The request, to be judged and run.
+    ///
+    /// # Errors
+    /// What is stored is no request: why.
+    pub fn message(&self) -> Result<Message, String> {
+        Message::again(&self.message).map_err(|error| format!("the stored request cannot be read: {error}"))
+    }
 }
 
 /// Whose a held call is among the processes that share a state folder: only an executor like the one it was held for may
@@ -162,6 +173,12 @@ pub enum Event {
         vote: Vote,
         /// Whether nobody else may decide this call; what [`AllowSelf::Single`] asks.
         sole_approver: bool,
+    },
+    /// These people may not decide it any more: what they approved counts no longer, and the call waits again where that
+    /// is not enough.
+    Disown {
+        /// The approvers' names.
+        voters: Vec<String>,
     },
     /// At release, the call is asked about on other terms. Votes that meet them stand; otherwise they are void, and the
     /// call waits for new ones.

@@ -131,6 +131,22 @@ fn approved_once_it_runs_once() {
 }
 
 #[test]
+fn what_those_approved_who_may_not_any_more_counts_no_longer() {
+    let mut held = held("1");
+    held.apply(vote("ben", Decision::Approve), at(10)).unwrap();
+    held.apply(Event::Disown { voters: vec!["cid".into()] }, at(11)).unwrap();
+    assert_eq!(states(&held), (CallState::AwaitingApproval, ApprovalState::Approved), "another's is untouched");
+    held.apply(Event::Disown { voters: vec!["ben".into()] }, at(12)).unwrap();
+    assert_eq!(states(&held), (CallState::AwaitingApproval, ApprovalState::Waiting));
+    assert_eq!((held.decided_at, held.call().waited_ms), (None, None));
+    assert!(held.approval.votes.is_empty() && held.approval.requirements[0].votes == 0);
+    refused(&mut held, claim(), 13, Refused::NotNow);
+    held.apply(vote("cid", Decision::Approve), at(14)).unwrap();
+    held.apply(claim(), at(15)).unwrap();
+    refused(&mut held, Event::Disown { voters: vec!["cid".into()] }, 16, Refused::NotNow);
+}
+
+#[test]
 fn an_approval_needs_the_current_digest() {
     let mut held = held("1");
     refused(&mut held, vote_with(|vote, _| vote.digest = None), 1, Refused::Digest);

@@ -46,6 +46,7 @@ impl Held {
                 Ok(())
             }
             Event::Vote { vote, sole_approver } => self.vote(vote, sole_approver, now),
+            Event::Disown { voters } => self.disown(&voters),
             Event::Rejudged { approval, terms } => self.rejudged(*approval, terms),
             Event::Claim { process } => self.claim(process, now),
             Event::Finish { outcome, kept, tool_error, detail, may_have_run } => {
@@ -342,6 +343,22 @@ impl Held {
     fn stop_waiting(&mut self, now: Timestamp) {
         let call = &mut self.approval.call;
         call.waited_ms.get_or_insert(millis(now.since(call.created_at)));
+    }
+
+    fn disown(&mut self, voters: &[String]) -> Result<(), Refused> {
+        match self.stage() {
+            Stage::Waiting | Stage::Approved => {}
+            Stage::Running => return Err(Refused::NotNow),
+            Stage::Ended => return Err(Refused::Ended),
+        }
+        self.approval.votes.retain(|vote| vote.decision != Decision::Approve || !voters.contains(&vote.by));
+        self.tally();
+        if self.stage() == Stage::Approved && !self.is_met() {
+            self.approval.state = ApprovalState::Waiting;
+            self.approval.call.waited_ms = None;
+            self.decided_at = None;
+        }
+        Ok(())
     }
 
     fn rejudged(&mut self, record: ApprovalRecord, terms: Terms) -> Result<(), Refused> {

@@ -258,9 +258,8 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
     let gate = &session.gate;
     let agent = &judged.agent.config;
     let entry = target.definition().map(|d| &d.entry);
-    let params = message.params_tree();
-    let (shown, redacted) = shown::arguments(params, entry, &gate.redaction());
-    let key = shown::attach_key(&agent.name, session.executor.id(), message.method(), params);
+    let (shown, redacted) = shown::arguments(message, entry, &gate.redaction());
+    let key = shown::attach_key(&agent.name, session.executor.id(), message);
     let root = session.executor.space.root().to_str();
     let what = match target {
         Target::Tool { name, .. } => name.clone(),

@@ -178,7 +178,7 @@ impl Gate {
     /// # Errors
     /// As the state machine says.
     pub async fn vote(&self, approval: &str, mut vote: Vote) -> Result<Held, StoreError> {
-        let before = self.store.get(approval).await?;
+        let before = self.disowned(self.store.get(approval).await?).await?;
         let directory = self.directory();
         let voter = directory.approvers().iter().find(|approver| approver.config.name == vote.by);
         vote.teams = voter.map(|voter| voter.config.teams.clone()).unwrap_or_default();
@@ -206,6 +206,37 @@ impl Gate {
             tracing::info!(call = held.call().id, by = vote.by, channel = vote.channel, "a call was {word}");
         }
         Ok(held)
+    }
+
+    /// A call that waits or is approved, without the approvals of those who may not decide it any more.
+    pub(super) async fn disowned(&self, held: Held) -> Result<Held, StoreError> {
+        let directory = self.directory();
+        let still = |vote: &Vote| {
+            let voter = directory.approvers().iter().find(|approver| approver.config.name == vote.by);
+            voter.is_some_and(|voter| {
+                voter.has(Role::Approver)
+                    && voter.covers(&held.call().group)
+                    && vote.teams.iter().all(|team| voter.config.teams.contains(team))
+            })
+        };
+        let undecided = matches!(held.approval.state, ApprovalState::Waiting | ApprovalState::Approved);
+        let votes = held.approval.votes.iter().filter(|vote| undecided && vote.decision == Decision::Approve);
+        let voters: Vec<String> = votes.filter(|vote| !still(vote)).map(|vote| vote.by.clone()).collect();
+        if voters.is_empty() {
+            return Ok(held);
+        }
+        let now = match self.apply(&held.call().id, Event::Disown { voters: voters.clone() }).await {
+            Err(StoreError::Refused(_, now)) => return Ok(*now),
+            applied => applied?,
+        };
+        let what = json!({"approval": now.approval.id, "call": now.call().id, "by": voters});
+        self.note("approval.disowned", &what);
+        tracing::warn!(
+            call = now.call().id,
+            by = voters.join(", "),
+            "approvals count no longer: they may not decide it"
+        );
+        Ok(now)
     }
 
     /// Whether an approver of the call's group could approve it now.

@@ -8,7 +8,7 @@ use super::call::Call;
 use super::client::{CLOSED, Client};
 use super::link::{Era, Fault, UpstreamError};
 use super::reply::{self, Retry};
-use super::route::{Forwarded, interim_channel};
+use super::route::{Forwarded, Interim, interim_channel};
 use super::session::{Reply, Session, ToClient};
 use super::tasks;
 use crate::config::OnDisconnect;
@@ -96,7 +96,8 @@ pub async fn forward(
     within: Duration,
     stopped: impl Future<Output = String>,
 ) -> Ended {
-    let (interim, mut before) = interim_channel();
+    let (to, mut before) = interim_channel();
+    let interim = Interim { to, id: client.id.clone(), token: client.token.clone() };
     let another = permit.again();
     let route = match session.route().await {
         Ok(route) => route,

@@ -31,7 +31,7 @@ pub async fn attach(session: &Session, message: &Message) -> Option<Held> {
         return None;
     }
     let agent = &session.agent;
-    let key = shown::attach_key(agent, session.executor.id(), message.method(), message.params_tree());
+    let key = shown::attach_key(agent, session.executor.id(), message);
     if !gate.held.knows(&key) {
         return None;
     }
@@ -47,7 +47,17 @@ pub async fn let_go(session: &Session, attached: Option<Held>) {
 }
 
 /// Waits for an earlier call that the client was attached to.
-pub async fn pick_up(call: Call, held: Held, client: Client) {
+pub async fn pick_up(mut call: Call, held: Held, client: Client) {
+    match held.intent.message() {
+        // What was approved is what runs: in what does not make another call of it, a retry may differ.
+        Ok(message) => call.message = Arc::new(message),
+        Err(what) => {
+            tracing::error!(call = held.call().id, what);
+            let_go(&call.session, Some(held)).await;
+            return client.answer(reply::error(&client.id, reply::INTERNAL, &what, None)).await;
+        }
+    }
+    call.received = held.call().created_at;
     call.session.gate.note_call("call.attached", &held, None);
     wait(call, held, client).await;
 }

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -14,7 +13,7 @@ use super::session::{Handshake, Session};
 use super::tools::{Definition, Page, Reading};
 use super::{CHANNEL, Permit};
 use crate::identity::CLAIM_KEY;
-use crate::message::{Limits, Message, compose};
+use crate::message::{Message, compose};
 
 /// How soon an unknown tool makes the gateway look at the list again.
 const LIST_AGAIN: Duration = Duration::from_secs(1);
@@ -100,7 +99,7 @@ impl Session {
         handshake: &Handshake,
     ) -> Result<(), UpstreamError> {
         let broken = |what: String| UpstreamError { fault: Fault::Garbage, what, may_have_run: false };
-        let message = Message::strict(Bytes::from(handshake.initialize.clone()), Limits::default())
+        let message = Message::again(&handshake.initialize)
             .map_err(|e| broken(format!("the stored handshake cannot be read: {e}")))?;
         let flight = route.request(Permit::mint(), &message, Vec::new(), Forwarded::default(), None).await?;
         let answer = self.settle(route, flight, self.executor.config.timeout).await?;

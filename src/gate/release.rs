@@ -14,7 +14,7 @@ use super::owed::{Net, Unsettled};
 use super::{Gate, Permit, Session, asked, headers, scripts, shown};
 use crate::approval::{Event, Held, Kept, Terms};
 use crate::policy::Charge;
-use crate::record::{Outcome, Rejection, Verdict};
+use crate::record::{ApprovalState, Outcome, Rejection, Verdict};
 use crate::store::StoreError;
 
 /// What became of a release.
@@ -31,6 +31,11 @@ pub enum Released {
 pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Released {
     let gate = Arc::clone(&call.session.gate);
     let id = held.call().id.clone();
+    match gate.disowned(Held::clone(held)).await {
+        Ok(now) if now.approval.state == ApprovalState::Approved => {}
+        Ok(now) => return Released::Changed(Arc::new(now)),
+        Err(error) => return Released::Broken(error),
+    }
     let executor = Arc::clone(&call.session.executor);
     let judged = match still_the_same(&gate, call, held).await {
         Ok(judged) => judged,

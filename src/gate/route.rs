@@ -24,10 +24,19 @@ pub struct Route {
 /// A request on its way: where its answer goes, and what its client called things.
 struct Waiting {
     answer: oneshot::Sender<Result<Message, UpstreamError>>,
-    interim: Option<mpsc::Sender<Bytes>>,
-    /// The client's raw id and progress token, to put back.
-    client_id: Option<String>,
-    client_token: Option<String>,
+    interim: Option<Interim>,
+}
+
+/// Where what comes before an answer goes, and what its client calls the request: the request that runs may be one that
+/// it sent before.
+#[derive(Clone)]
+pub struct Interim {
+    /// The client's exchange.
+    pub to: mpsc::Sender<Bytes>,
+    /// The client's raw id.
+    pub id: String,
+    /// The client's raw progress token; without one nothing is told of progress.
+    pub token: Option<String>,
 }
 
 /// A forwarded request: wait for `answer`; dropping it does not stop the far side, [`Route::stop`] does.
@@ -72,23 +81,17 @@ impl Route {
         message: &Message,
         mut edits: Vec<(Span, String)>,
         headers: Forwarded,
-        interim: Option<mpsc::Sender<Bytes>>,
+        interim: Option<Interim>,
     ) -> Result<Flight, UpstreamError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let token = message.progress_token();
         edits.extend(claim::cut(message));
         if let Some(span) = message.id_span() {
             edits.push((span, id.to_string()));
         }
-        if let Some((span, _)) = token {
+        if let Some((span, _)) = message.progress_token() {
             edits.push((span, id.to_string()));
         }
-        let waiting = Waiting {
-            answer: oneshot::channel().0,
-            interim,
-            client_id: message.id().map(str::to_owned),
-            client_token: token.map(|(_, raw)| raw.to_owned()),
-        };
+        let waiting = Waiting { answer: oneshot::channel().0, interim };
         self.dispatch(permit, id, message.method(), message.spliced(&edits), headers, waiting).await
     }
 
@@ -102,7 +105,7 @@ impl Route {
     ) -> Result<Flight, UpstreamError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let bytes = compose::request(&id.to_string(), method, Some(params));
-        let waiting = Waiting { answer: oneshot::channel().0, interim: None, client_id: None, client_token: None };
+        let waiting = Waiting { answer: oneshot::channel().0, interim: None };
         self.dispatch(permit, id, method, bytes, headers, waiting).await
     }
 
@@ -167,12 +170,12 @@ impl Route {
     }
 
     fn interim(&self, id: u64) -> Option<mpsc::Sender<Bytes>> {
-        self.waiting.get(&id).and_then(|w| w.interim.clone())
+        self.waiting.get(&id).and_then(|w| Some(w.interim.as_ref()?.to.clone()))
     }
 
     /// The exchange that is meant where the transport does not tell: the only one there is.
     fn only_interim(&self) -> Option<mpsc::Sender<Bytes>> {
-        let mut open = self.waiting.iter().filter_map(|w| w.interim.clone());
+        let mut open = self.waiting.iter().filter_map(|w| Some(w.interim.as_ref()?.to.clone()));
         match (open.next(), open.next()) {
             (Some(only), None) => Some(only),
             _ => None,
@@ -256,17 +259,17 @@ async fn interim<O: Unrouted>(route: &Route, owner: &O, message: Message, relate
         // A token that names no open request belongs to one that has ended or was stopped.
         let Some((span, raw)) = message.progress_token() else { return };
         let Some(id) = raw.parse::<u64>().ok() else { return };
-        let found = route.waiting.get(&id).map(|w| (w.client_token.clone(), w.interim.clone()));
-        if let Some((Some(token), Some(to))) = found {
+        let found = route.waiting.get(&id).and_then(|w| w.interim.clone());
+        if let Some(Interim { to, token: Some(token), .. }) = found {
             let _ = to.send(message.spliced(&[(span, token)])).await;
         }
         return;
     }
     if let Some((span, raw)) = message.at(&["params", "_meta", "io.modelcontextprotocol/subscriptionId"]) {
         let id = raw.parse::<u64>().ok().or(related);
-        let found = id.and_then(|id| route.waiting.get(&id).map(|w| (w.client_id.clone(), w.interim.clone())));
-        if let Some((Some(client_id), Some(to))) = found {
-            let _ = to.send(message.spliced(&[(span, client_id)])).await;
+        let found = id.and_then(|id| route.waiting.get(&id).and_then(|w| w.interim.clone()));
+        if let Some(Interim { to, id, .. }) = found {
+            let _ = to.send(message.spliced(&[(span, id)])).await;
         }
         return;
     }

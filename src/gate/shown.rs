@@ -6,22 +6,22 @@ use sha2::{Digest, Sha256};
 use super::judged::Judged;
 use crate::approval::Terms;
 use crate::catalog::{Argument, Tool};
-use crate::message::Value;
 use crate::message::json::{Kind, Member};
+use crate::message::{Message, Value};
 use crate::policy::Judgement;
 use crate::record::{FacetKindRecord, FacetRecord};
 use crate::secret::Redaction;
 
 /// The attach key: agent, upstream, method and parameters in a canonical form of our own (keys sorted, strings
 /// unescaped, number text kept), everything a client's retry repeats and nothing it does not (see [`is_bound`]).
-pub fn attach_key(agent: &str, upstream: &str, method: &str, params: Option<&Value>) -> String {
+pub fn attach_key(agent: &str, upstream: &str, message: &Message) -> String {
     let mut hash = Sha256::new();
-    for part in [agent, upstream, method] {
+    for part in [agent, upstream, message.method()] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
     let mut text = Vec::new();
-    for member in sorted(members(params).iter()) {
+    for member in sorted(members(message.params_tree()).iter()) {
         if &*member.key == "_meta"
             && let Kind::Object(meta) = &member.value.kind
         {
@@ -36,24 +36,36 @@ pub fn attach_key(agent: &str, upstream: &str, method: &str, params: Option<&Val
             write_member(member, &mut text);
         }
     }
+    let beside = sorted(message.beside());
+    if !beside.is_empty() {
+        text.push(b'}');
+        beside.iter().for_each(|member| write_member(member, &mut text));
+    }
     hash.update(&text);
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
-/// Whether a member of `_meta` is part of the call: an executor may take an order from it. Not the protocol's own and the
-/// gateway's, nor what numbers each sending of a request: traces, and the ids of clients that are known to send some.
+/// What numbers each sending of a request: the ids of clients that are known to send some.
+const PER_REQUEST: [&str; 5] =
+    ["progressToken", "traceparent", "claudecode/toolUseId", "vscode.conversationId", "vscode.requestId"];
+
+/// Whether a member of `_meta` makes another call of it. Not the protocol's own and the gateway's, nor what may differ
+/// when a request is sent again (W3C Trace Context and Baggage): then what was sent first is what runs.
 fn is_bound(key: &str) -> bool {
-    const PER_REQUEST: [&str; 7] = [
-        "progressToken",
-        "traceparent",
-        "tracestate",
-        "baggage",
-        "claudecode/toolUseId",
-        "vscode.conversationId",
-        "vscode.requestId",
-    ];
     let reserved = ["io.modelcontextprotocol/", "dev.portcullis/"];
-    !PER_REQUEST.contains(&key) && !reserved.iter().any(|prefix| key.starts_with(prefix))
+    !PER_REQUEST.contains(&key)
+        && !["tracestate", "baggage"].contains(&key)
+        && !reserved.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// Whether people are shown a member of `_meta`: an executor may take an order from it.
+fn is_shown(key: &str) -> bool {
+    const OWN: [&str; 3] = [
+        "io.modelcontextprotocol/protocolVersion",
+        "io.modelcontextprotocol/clientInfo",
+        "io.modelcontextprotocol/clientCapabilities",
+    ];
+    !PER_REQUEST.contains(&key) && !OWN.contains(&key) && !key.starts_with("dev.portcullis/")
 }
 
 fn sorted<'a>(members: impl Iterator<Item = &'a Member>) -> Vec<&'a Member> {
@@ -139,17 +151,18 @@ pub fn place(facet: &FacetRecord) -> String {
     }
 }
 
-/// The parameters as people see them: secrets replaced, and where they were. What a request carries beside the
-/// arguments (`inputResponses`, `task`, what is bound of `_meta`) is shown too, as `params.NAME`: it would run as well. An argument that is called
-/// like that stands as `arguments.NAME`, so that none takes another's place.
-pub fn arguments(params: Option<&Value>, entry: Option<&Tool>, redaction: &Redaction) -> (Json, Vec<String>) {
+/// The parameters as people see them: secrets replaced, and where they were. What a request carries beside the arguments
+/// (`inputResponses`, `task`, what is said in `_meta`) is shown too, as `params.NAME`, and what it carries beside its
+/// parameters as `request.NAME`: it would run as well. An argument that is called like that stands as `arguments.NAME`,
+/// so that none takes another's place.
+pub fn arguments(message: &Message, entry: Option<&Tool>, redaction: &Redaction) -> (Json, Vec<String>) {
     let mut shown = Map::new();
-    for member in members(params) {
+    for member in members(message.params_tree()) {
         match &*member.key {
             "name" => {}
             "_meta" => match member.value.to_serde() {
                 Json::Object(mut meta) => {
-                    meta.retain(|key, _| is_bound(key));
+                    meta.retain(|key, _| is_shown(key));
                     if !meta.is_empty() {
                         shown.insert("params._meta".to_owned(), Json::Object(meta));
                     }
@@ -165,6 +178,7 @@ pub fn arguments(params: Option<&Value>, entry: Option<&Tool>, redaction: &Redac
             other => drop(shown.insert(format!("params.{other}"), member.value.to_serde())),
         }
     }
+    shown.extend(message.beside().map(|member| (format!("request.{}", member.key), member.value.to_serde())));
     let named: Vec<Vec<Box<str>>> = entry
         .into_iter()
         .flat_map(|tool| &tool.arguments)
@@ -182,7 +196,7 @@ pub fn arguments(params: Option<&Value>, entry: Option<&Tool>, redaction: &Redac
 
 /// What an argument is called among the parameters that are shown: two names never become one.
 fn argument_name(name: &str) -> String {
-    let taken = name.starts_with("params.") || name.starts_with("arguments.");
+    let taken = ["params.", "arguments.", "request."].iter().any(|prefix| name.starts_with(prefix));
     if taken { format!("arguments.{name}") } else { name.to_owned() }
 }
 
@@ -194,11 +208,15 @@ fn members(value: Option<&Value>) -> &[Member] {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::message::{Json as Document, Limits};
+    use crate::message::Limits;
+
+    fn call(params: &str) -> Message {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        Message::strict(text.into(), Limits::default()).unwrap()
+    }
 
     fn key(params: &str) -> String {
-        let params = Document::parse(params.to_owned().into(), Limits::default()).unwrap();
-        attach_key("a", "u", "tools/call", Some(params.root()))
+        attach_key("a", "u", &call(params))
     }
 
     #[test]
@@ -212,7 +230,7 @@ mod tests {
         assert_eq!(call, with(own));
         let dry = with(r#"{"com.bank/dry-run":true,"progressToken":1}"#);
         assert_eq!(dry, with(r#"{"progressToken":2,"com.bank/dry-run":true}"#));
-        for other in [r#"{"com.bank/dry-run":false}"#, r#"{"com.bank/dry-run":true,"x":1}"#, "{}", "[1]", "\"x\""] {
+        for other in [r#"{"com.bank/dry-run":false}"#, r#"{"com.bank/dry-run":true,"x":1}"#, "{}"] {
             assert_ne!(dry, with(other), "{other}");
         }
         let beside = key(r#"{"name":"t","_meta":{"x":1},"y":2}"#);
@@ -224,14 +242,15 @@ mod tests {
     #[test]
     fn what_a_request_carries_beside_its_arguments_is_shown_too() {
         let text = r#"{"name":"t","arguments":{"a":1},"inputResponses":{"k":"v"},"_meta":{}}"#;
-        let params = Document::parse(text.into(), Limits::default()).unwrap();
-        let (shown, redacted) = arguments(Some(params.root()), None, &Redaction::default());
+        let (shown, redacted) = arguments(&call(text), None, &Redaction::default());
         assert_eq!(shown, serde_json::json!({"a": 1, "params.inputResponses": {"k": "v"}}));
         assert!(redacted.is_empty());
         let text = r#"{"name":"t","_meta":{"progressToken":1,"com.bank/dry-run":true}}"#;
-        let params = Document::parse(text.into(), Limits::default()).unwrap();
-        let (shown, _) = arguments(Some(params.root()), None, &Redaction::default());
+        let (shown, _) = arguments(&call(text), None, &Redaction::default());
         assert_eq!(shown, serde_json::json!({"params._meta": {"com.bank/dry-run": true}}));
+        let text = r#"{"name":"t","_meta":{"baggage":"a=b","io.modelcontextprotocol/x":1,"traceparent":"00-1"}}"#;
+        let (shown, _) = arguments(&call(text), None, &Redaction::default());
+        assert_eq!(shown, serde_json::json!({"params._meta": {"baggage": "a=b", "io.modelcontextprotocol/x": 1}}));
     }
 
     #[test]
@@ -271,10 +290,9 @@ mod tests {
     #[test]
     fn no_argument_takes_the_place_of_what_else_a_request_carries() {
         let shown = |params: &str| {
-            let params = Document::parse(params.to_owned().into(), Limits::default()).unwrap().into_root();
             let secret =
                 Tool { arguments: vec![("/params.task".parse().unwrap(), Argument::Secret)], ..Tool::default() };
-            arguments(Some(&params), Some(&secret), &Redaction::default())
+            arguments(&call(params), Some(&secret), &Redaction::default())
         };
         for params in [
             r#"{"name":"t","task":{"ttl":1},"arguments":{"params.task":"x","arguments.params.task":2,"n":3}}"#,
@@ -286,6 +304,10 @@ mod tests {
             });
             assert_eq!(shown(params), (all, vec!["/arguments.params.task".to_owned()]), "{params}");
         }
-        assert_eq!(shown(r#"{"arguments":5,"x":1}"#).0, serde_json::json!({"arguments": 5, "params.x": 1}));
+        let text = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","evil":1,"params":{"name":"t","arguments":{"request.evil":2}}}"#;
+        let message = Message::strict(text.into(), Limits::default()).unwrap();
+        let (shown, _) = arguments(&message, None, &Redaction::default());
+        assert_eq!(shown, serde_json::json!({"request.evil": 1, "arguments.request.evil": 2}));
+        assert_ne!(attach_key("a", "u", &message), key(r#"{"name":"t","arguments":{"request.evil":2}}"#));
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::call::Call;
@@ -14,7 +13,7 @@ use super::route::Forwarded;
 use super::tools::Definition;
 use super::{Gate, Session, headers, release};
 use crate::approval::{Event, Held};
-use crate::message::{Limits, Message};
+use crate::message::Message;
 use crate::record::{ApprovalState, ClientState, Rejection, Verdict};
 use crate::store::{Filter, StoreError};
 
@@ -177,8 +176,7 @@ fn other_target(message: &Message) -> Target {
 
 /// The session that a held call came in, or one like it, and its request.
 async fn conversation(gate: &Arc<Gate>, held: &Held) -> Result<(Arc<Session>, Arc<Message>), String> {
-    let message = Message::strict(Bytes::from(held.intent.message.clone()), Limits::default())
-        .map_err(|error| format!("the stored request cannot be read: {error}"))?;
+    let message = held.intent.message()?;
     let Some(agent) = gate.directory().agent_named(&held.intent.agent) else {
         return Err("its agent is no longer configured".to_owned());
     };
@@ -205,12 +203,22 @@ pub fn era_word(era: Era) -> &'static str {
     }
 }
 
-/// Judges a call that waited through a restart, as far as that is possible without its upstream.
+/// Judges a call that waited through a restart, as far as that is possible without its upstream, and refuses what may
+/// not run any more.
 async fn judge_again(gate: &Arc<Gate>, held: &Held) {
-    let Some(executor) = gate.executors.get(&held.call().upstream) else { return };
-    let Some(agent) = gate.directory().agent_named(&held.intent.agent) else { return };
-    let Ok(message) = Message::strict(Bytes::from(held.intent.message.clone()), Limits::default()) else { return };
-    let message = Arc::new(message);
+    let Err(why) = may_still_run(gate, held).await else { return };
+    let event = Event::Refuse { reason: Rejection::Stale, detail: Some(why) };
+    if let Err(error) = gate.apply(&held.call().id, event).await {
+        tracing::warn!(%error, "a call that may not run any more could not be refused");
+    }
+}
+
+async fn may_still_run(gate: &Arc<Gate>, held: &Held) -> Result<(), String> {
+    let executor = gate.executors.get(&held.call().upstream);
+    let agent = gate.directory().agent_named(&held.intent.agent);
+    // Without them it cannot run; they may come back.
+    let (Some(executor), Some(agent)) = (executor, agent) else { return Ok(()) };
+    let message = Arc::new(held.intent.message()?);
     let target = match held.call().tool.as_deref() {
         Some(name) => {
             let definition = Arc::new(Definition::unlisted(&executor.config.catalogue, name));
@@ -219,15 +227,10 @@ async fn judge_again(gate: &Arc<Gate>, held: &Held) {
         None => other_target(&message),
     };
     let (now, received) = (gate.clock.now(), held.call().created_at);
-    let denied = match judged(gate.policy().policy, executor, &agent, &target, &message, now, received).await {
-        Ok(judged) if judged.judgement.verdict == Verdict::Deny => {
-            format!("now denied by {}", judged.judgement.decided_by.join(", "))
-        }
-        Ok(_) => return,
-        Err(malformed) => malformed.to_string(),
-    };
-    let event = Event::Refuse { reason: Rejection::Stale, detail: Some(denied) };
-    if let Err(error) = gate.apply(&held.call().id, event).await {
-        tracing::warn!(%error, "a call that is now denied could not be refused");
+    let judged = judged(gate.policy().policy, executor, &agent, &target, &message, now, received).await;
+    let judgement = judged.map_err(|malformed| malformed.to_string())?.judgement;
+    match judgement.verdict {
+        Verdict::Deny => Err(format!("now denied by {}", judgement.decided_by.join(", "))),
+        Verdict::Allow | Verdict::Ask => Ok(()),
     }
 }

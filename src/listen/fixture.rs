@@ -11,12 +11,13 @@ use tokio::sync::mpsc;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
+use crate::config::{self, ApproverConfig, Role};
 use crate::gate::{Gate, Inbound, Link, Opening, Outgoing, Parts, Permit, Place, Upstream, UpstreamError};
 use crate::identity::Directory;
 use crate::message::{Message, compose};
 use crate::metrics::Metrics;
+use crate::policy;
 use crate::store::Store;
-use crate::{config, policy};
 
 /// A running gate; what the executor was told comes out of `heard`.
 pub struct Fixture {
@@ -40,7 +41,14 @@ impl Fixture {
              policy: {{files: [policy.yaml]}}\nupstreams:\n  fake: {{command: [\"true\"], root: ., new_tools: accept}}\n{extra}"
         );
         std::fs::write(&file, text).unwrap();
-        let config = config::load(&file).unwrap();
+        let mut config = config::load(&file).unwrap();
+        config.approvers.push(ApproverConfig {
+            name: "ana".into(),
+            roles: vec![Role::Approver],
+            groups: vec!["*".into()],
+            teams: Vec::new(),
+            tokens: Vec::new(),
+        });
         let loaded = policy::load(&config.policy, &[]).unwrap();
         std::fs::create_dir_all(&config.state_dir).unwrap();
         let clock = Clock::system();

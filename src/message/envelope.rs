@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::check::{self, NOT_A_REQUEST};
-use super::json::{Json, Limits, Span, Value};
+use super::json::{Json, Limits, Member, Span, Value};
 use super::{compose, keys, shallow};
 
 /// What a message is (JSON-RPC 2.0, sections 4 and 5).
@@ -92,6 +92,15 @@ impl Message {
         })
     }
 
+    /// Reads a client's message that was let in before, however large that was.
+    ///
+    /// # Errors
+    /// As [`Message::strict`]; nothing that was let in is refused.
+    pub fn again(text: &str) -> Result<Self, Malformed> {
+        let limits = Limits { max_bytes: text.len(), ..Limits::default() };
+        Self::strict(Bytes::copy_from_slice(text.as_bytes()), limits)
+    }
+
     /// Reads an executor's message: framing and UTF-8 only, no tree. Members that are not of the envelope survive.
     ///
     /// # Errors
@@ -166,6 +175,12 @@ impl Message {
     /// The parsed `params` of a strict message.
     pub fn params_tree(&self) -> Option<&Value> {
         self.tree.as_ref().and_then(|root| root.get("params"))
+    }
+
+    /// The members of a strict message that JSON-RPC 2.0 does not know.
+    pub fn beside(&self) -> impl Iterator<Item = &Member> {
+        let members = self.tree.as_ref().map(Value::members).unwrap_or_default();
+        members.iter().filter(|member| !keys::ENVELOPE.contains(&&*member.key))
     }
 
     /// Where the value at this path of keys stands (`["params", "_meta", "progressToken"]`), and its raw JSON. A framed

@@ -94,6 +94,42 @@ async fn what_is_let_wait_is_escalated_and_that_is_written_down() {
     assert_eq!(logs.matches(r#""event":"approval.escalated""#).count(), 1);
 }
 
+/// One who was taken off the list, or is on it under another name, is not counted beside another.
+#[tokio::test]
+async fn an_approval_counts_as_long_as_its_voter_may_decide() {
+    let home = home();
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", json!({ "path": "books/a.md", "content": "x" })).await;
+    let held = gateway.held(1).await;
+    assert_eq!(approve(&gateway, "eve", &held[0]).await.0, 200);
+    let renamed = serde_json::to_string(&home.section("approvers")).expect("JSON").replace(r#""eve""#, r#""eva""#);
+    let home = home.with("approvers", serde_json::from_str(&renamed).expect("JSON"));
+    home.write_config();
+    assert_eq!(gateway.api(Method::POST, "policy/reload", Value::Null).await.0, 200);
+    let (status, again) = approve(&gateway, "eve", &held[0]).await;
+    assert_eq!((status, &again["state"]), (200, &json!("waiting")), "the same token: {again}");
+    let by: Vec<_> = again["votes"].as_array().expect("votes").iter().map(|vote| &vote["by"]).collect();
+    assert_eq!((by, &again["requirements"][0]["votes"]), (vec![&json!("eva")], &json!(1)));
+    assert_eq!(approve(&gateway, "flo", &held[0]).await.0, 200);
+    assert_ne!(reply(answer, 1).await["result"]["isError"], true);
+}
+
+#[tokio::test]
+async fn what_its_owner_alone_could_approve_and_may_not_does_not_load() {
+    let eves = json!([{ "name": "builder", "group": "default", "owner": "eve",
+        "tokens": [{ "sha256": hex::encode(Sha256::digest("builder")) }] }]);
+    let home = home().with("agents", eves);
+    let gateway = home.serve();
+    home.write_policy(
+        &POLICY.replace("approvers: eve, escalate: { after: 300ms, to: [ana] }", "approvers: eve, allow_self: never"),
+    );
+    let (status, problem) = gateway.api(Method::POST, "policy/reload", Value::Null).await;
+    assert!(status >= 400, "{problem}");
+    let told = problem.to_string();
+    assert!(told.contains("`allow_self: never` leaves out `eve`, who owns an agent of it"), "{told}");
+}
+
 #[tokio::test]
 async fn a_quorum_that_nobody_can_reach_keeps_the_last_good_policy() {
     let home = home();

@@ -59,6 +59,11 @@ impl Home {
         Self { temp, root, config }
     }
 
+    /// A section of `portcullis.yaml`.
+    pub fn section(&self, section: &str) -> &Value {
+        &self.config[section]
+    }
+
     /// The same with a section of `portcullis.yaml` set.
     pub fn with(mut self, section: &str, value: Value) -> Self {
         self.config[section] = value;

@@ -233,9 +233,34 @@ fn is_allowed(line: &str) -> bool {
             .iter()
             .any(|power| *word == *power || word.starts_with(&format!("{power}=")))
     };
-    let command =
-        words.iter().find(|word| !["--no-pager", "-P", "-C", "docs", "src", ".", "--no-optional-locks"].contains(word));
+    let mut command = None;
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "--no-pager" | "-P" | "--no-optional-locks" => {}
+            "-C" if rest.next().is_some_and(|folder| is_inside(folder)) => {}
+            other => {
+                command = Some(other);
+                break;
+            }
+        }
+    }
     program == "git"
-        && matches!(command, Some(&("status" | "log" | "diff")))
-        && !words[..].iter().any(|word| outside(word) && !(command == Some(&"log") && *word == "-p"))
+        && matches!(command, Some("status" | "log" | "diff"))
+        && !words.iter().any(|word| outside(word) && !(command == Some("log") && *word == "-p"))
+}
+
+/// Whether a folder lies in the root, as far as its text tells.
+fn is_inside(folder: &str) -> bool {
+    let mut depth = 0_i32;
+    let mut stays = !folder.starts_with('/');
+    for part in folder.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+        stays &= depth >= 0;
+    }
+    stays
 }
