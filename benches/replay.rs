@@ -125,7 +125,8 @@ fn lines(policy: &Policy, space: &Space, tool: &str, text: &str) -> (Value, Valu
         reasons: judgement.reasons.clone(),
         grant: None,
         shadow_verdict: None,
-        policy: Some(policy.version.clone()),
+        // One that differs in a comment, say: every call is judged again.
+        policy: Some("sha256:another".into()),
         digest: Some(format!("sha256:{}", "0".repeat(64))),
         attach_key: Some(format!("sha256:{}", "0".repeat(64))),
         created_at: at,

@@ -524,6 +524,8 @@ pub struct ApprovalView {
     pub approval: ApprovalRecord,
     /// What the one who asks may do with it.
     pub you: You,
+    /// What its flags mean, in sentences.
+    pub look_at: Vec<String>,
 }
 
 /// What an approver may do with an approval.

@@ -5,6 +5,8 @@
 
 mod transition;
 
+pub use transition::SELF_APPROVED;
+
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -13,6 +13,9 @@ use crate::policy;
 /// The policy that a new setup starts with, and that commands without a configuration use.
 pub const BASE_POLICY: &str = include_str!("../../policies/base.yaml");
 
+/// Its tests.
+const BASE_TESTS: &str = include_str!("../../policies/base.test.yaml");
+
 /// The configuration that a new setup starts with.
 pub const QUICKSTART: &str = include_str!("../../examples/quickstart/portcullis.yaml");
 
@@ -52,6 +55,7 @@ pub fn init(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let files = [
         (folder.join("portcullis.yaml"), QUICKSTART),
         (policies.join("base.yaml"), BASE_POLICY),
+        (policies.join("base.test.yaml"), BASE_TESTS),
         (policies.join("policy.schema.json"), schema.as_str()),
     ];
     if let Some((there, _)) = files.iter().find(|(file, _)| fs::symlink_metadata(file).is_ok()) {
@@ -94,7 +98,7 @@ mod tests {
     fn what_it_writes_loads_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("new");
-        assert_eq!(init(&target).unwrap().len(), 4);
+        assert_eq!(init(&target).unwrap().len(), 5);
         let config = config::load(&target.join("portcullis.yaml")).unwrap();
         assert!(matches!(config.upstreams["workspace"].transport, Transport::Workspace));
         let mut loaded = policy::load(&config.policy, &[]).unwrap();

@@ -63,6 +63,9 @@ pub async fn tell_inbox(gateway: &serve::Gateway) {
         (None, None) => format!("http://{}/", gateway.decided_at),
     };
     say::tell(format_args!("approvals are decided at {place}"));
+    if let Some(first) = gateway.first.as_ref().filter(|first| !first.created) {
+        say::tell(format_args!("  sign in with the token in {}", first.file.display()));
+    }
 }
 
 /// Says why the gateway did not start.

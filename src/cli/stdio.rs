@@ -152,7 +152,28 @@ fn id_of(command: &[String], root: &Path) -> String {
         hash.update(part);
     }
     let hash = hex::encode(hash.finalize());
-    format!("wrapped-{}", hash.get(..8).unwrap_or_default())
+    let hash = hash.get(..8).unwrap_or_default();
+    match server_name(command) {
+        Some(name) => format!("wrapped-{name}-{hash}"),
+        None => format!("wrapped-{hash}"),
+    }
+}
+
+/// What people would call the server: the package or file that is started.
+fn server_name(command: &[String]) -> Option<String> {
+    const STARTERS: [&str; 12] =
+        ["npx", "npm", "exec", "uvx", "uv", "run", "pipx", "node", "python", "python3", "bunx", "deno"];
+    let name = |word: &String| {
+        let last = word.rsplit(['/', '\\']).next().unwrap_or(word);
+        let last = last.split_once('@').filter(|(name, _)| !name.is_empty()).map_or(last, |(name, _)| name);
+        let stem = [".js", ".mjs", ".cjs", ".ts", ".py", ".exe"].iter().find_map(|end| last.strip_suffix(end));
+        stem.unwrap_or(last).to_ascii_lowercase()
+    };
+    let words = command.iter().filter(|word| !word.starts_with('-')).map(name);
+    let first = words.into_iter().find(|name| !STARTERS.contains(&name.as_str()))?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let plain: String = first.chars().filter(|c| is_plain(*c)).take(32).collect();
+    (!plain.is_empty()).then_some(plain)
 }
 
 /// Serves one client on standard input and output.
@@ -200,4 +221,24 @@ fn who(gateway: &Gateway, agent: Option<&str>) -> Result<String, String> {
         }),
     };
     known.map(|agent| agent.config.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server_name;
+
+    #[test]
+    fn a_wrapped_server_is_called_by_its_package_or_file() {
+        for (command, name) in [
+            ("npx -y @modelcontextprotocol/server-filesystem .", Some("server-filesystem")),
+            ("npx -y @modelcontextprotocol/server-filesystem@1.2 .", Some("server-filesystem")),
+            ("uvx mcp-server-git", Some("mcp-server-git")),
+            ("python3 /srv/tools/Server.py --port 1", Some("server")),
+            ("/opt/x/bin/thing", Some("thing")),
+            ("npx", None),
+        ] {
+            let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(server_name(&command).as_deref(), name, "{command:?}");
+        }
+    }
 }

@@ -87,9 +87,15 @@ impl Made {
         let Self { token, kind, .. } = self;
         let place = if self.name.is_some() { format!("`{kind}s:`") } else { format!("the `tokens:` of an {kind}") };
         let line = self.line();
+        let roles = match (self.kind, &self.name) {
+            ("approver", Some(_)) => {
+                "\nwhoever is also to accept tools, reload the policy and stop calls needs `roles: [approver, operator]`\n"
+            }
+            _ => "",
+        };
         format!(
             "the token, for the {kind}; it is shown this once and kept nowhere:\n\n  {token}\n\n\
-             its hash, for portcullis.yaml, below {place} (the token itself does not go there):\n\n  {line}\n"
+             its hash, for portcullis.yaml, below {place} (the token itself does not go there):\n\n  {line}\n{roles}"
         )
     }
 

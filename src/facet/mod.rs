@@ -342,28 +342,72 @@ pub enum FloorWhy {
 }
 
 impl FloorWhy {
+    /// All of them.
+    pub const ALL: [Self; 18] = [
+        Self::Shell,
+        Self::Invisible,
+        Self::Spelling,
+        Self::DanglingLink,
+        Self::HardLink,
+        Self::Mount,
+        Self::RemoteLinks,
+        Self::RecursiveGuarded,
+        Self::RecursiveLink,
+        Self::RecursiveBudget,
+        Self::Heuristic,
+        Self::OptionLike,
+        Self::OddUrl,
+        Self::Sql,
+        Self::NotDecoded,
+        Self::Bridge,
+        Self::OddAddress,
+        Self::NewTool,
+    ];
+
     /// The word in JSON, metrics and `decided_by`.
     pub const fn as_str(self) -> &'static str {
+        self.told().0
+    }
+
+    /// What it means, in a sentence without its full stop.
+    pub const fn sentence(self) -> &'static str {
+        self.told().1
+    }
+
+    const fn told(self) -> (&'static str, &'static str) {
         match self {
-            Self::Shell => "shell",
-            Self::Invisible => "invisible",
-            Self::Spelling => "spelling",
-            Self::DanglingLink => "dangling_link",
-            Self::HardLink => "hard_link",
-            Self::Mount => "mount",
-            Self::RemoteLinks => "remote_links",
-            Self::RecursiveGuarded => "recursive_guarded",
-            Self::RecursiveLink => "recursive_link",
-            Self::RecursiveBudget => "recursive_budget",
-            Self::Heuristic => "heuristic",
-            Self::OptionLike => "option_like",
-            Self::OddUrl => "odd_url",
-            Self::Sql => "sql",
-            Self::NotDecoded => "not_decoded",
-            Self::Bridge => "bridge",
-            Self::OddAddress => "odd_address",
-            Self::NewTool => "new_tool",
+            Self::Shell => ("shell", "the shell text is not fully understood"),
+            Self::Invisible => ("invisible", "it holds characters that nobody can see"),
+            Self::Spelling => ("spelling", "the server may read a path in another way than it is written"),
+            Self::DanglingLink => ("dangling_link", "a link leads nowhere, or in a circle"),
+            Self::HardLink => ("hard_link", "the file has other names (hard links)"),
+            Self::Mount => ("mount", "another file system is mounted there"),
+            Self::RemoteLinks => ("remote_links", "the file system is remote: it may hide links"),
+            Self::RecursiveGuarded => {
+                ("recursive_guarded", "it goes through a folder that holds something a rule guards")
+            }
+            Self::RecursiveLink => {
+                ("recursive_link", "it goes through a folder, and a link in it leads out of the root")
+            }
+            Self::RecursiveBudget => {
+                ("recursive_budget", "it goes through a folder that is too large to be looked through")
+            }
+            Self::Heuristic => {
+                ("heuristic", "what an argument is was guessed from its name; a catalogue entry would say it")
+            }
+            Self::OptionLike => ("option_like", "an argument starts with `-` and may be read as an option"),
+            Self::OddUrl => ("odd_url", "a URL can be read in more than one way"),
+            Self::Sql => ("sql", "the SQL text is not fully understood"),
+            Self::NotDecoded => ("not_decoded", "a text that should be JSON or YAML is not"),
+            Self::Bridge => ("bridge", "it calls another tool, and it cannot be told which, or with what"),
+            Self::OddAddress => ("odd_address", "an e-mail address can be read in more than one way"),
+            Self::NewTool => ("new_tool", "no operator has accepted this tool as it is defined now"),
         }
+    }
+
+    /// The sentence of a word.
+    pub fn sentence_of(word: &str) -> Option<&'static str> {
+        Self::ALL.into_iter().find(|why| why.as_str() == word).map(Self::sentence)
     }
 }
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::judged::Judged;
 use super::shown;
-use crate::approval::{Script, Terms};
+use crate::approval::{SELF_APPROVED, Script, Terms};
 use crate::clock::Timestamp;
 use crate::config::ApprovalsConfig;
+use crate::facet::FloorWhy;
 use crate::policy::Judgement;
 use crate::record::ApprovalRecord;
 use crate::store::{SAME_CALL_RAN, SAME_CALL_WAITING, SEVERAL_EXECUTORS};
@@ -53,6 +54,19 @@ pub fn show(approval: &mut ApprovalRecord, terms: &Terms, scripts: &[Script], no
     approval.flags.extend(unbound.then(|| UNBOUND_SCRIPT.to_owned()));
     approval.flags.sort();
     approval.flags.dedup();
+}
+
+/// What a flag on an approval means, in a sentence without its full stop.
+pub fn flag_sentence(flag: &str) -> String {
+    let own = match flag {
+        UNBOUND_SCRIPT => "the content of a script that it would run is not bound by your approval",
+        SELF_APPROVED => "somebody approved a call of their own agent",
+        SAME_CALL_WAITING => "the identical call waits beside it, for another client",
+        SAME_CALL_RAN => "the identical call has run, and its client did not take the result",
+        SEVERAL_EXECUTORS => "other calls to this upstream that wait would run elsewhere: look where this one runs",
+        _ => return FloorWhy::sentence_of(flag).map_or_else(|| flag.replace('_', " "), str::to_owned),
+    };
+    own.to_owned()
 }
 
 /// Who asks. `decided_by` names floors by their word only: two hard links are two questions.

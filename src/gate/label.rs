@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::catalog::{Argument, Tool};
 use crate::message::Value;
 use crate::pattern::visible;
-use crate::record::{FacetKindRecord, FacetRecord};
+use crate::record::{Access, FacetKindRecord, FacetRecord};
 
 /// The longest label, in characters.
 const LONGEST: usize = 120;
@@ -13,6 +13,8 @@ const LONGEST: usize = 120;
 const SHORT_TEXT: usize = 80;
 /// How many things, or arguments, are named.
 const NAMED: usize = 2;
+/// The longest name of one of them, in characters.
+const LONGEST_NAME: usize = 44;
 /// The longest value of an argument, in characters.
 const SHORT_VALUE: usize = 24;
 
@@ -32,7 +34,7 @@ pub fn label(
     if let Some(text) = shell_text(entry, shown) {
         line.push_str(&format!(" {text}"));
     } else {
-        let mut named = touched(facets, root);
+        let mut named = moved(facets, root).map_or_else(|| touched(facets, root), |whole| vec![whole]);
         let more = named.len().saturating_sub(NAMED);
         named.truncate(NAMED);
         let named = if named.is_empty() { arguments(shown) } else { named.join("; ") };
@@ -59,6 +61,31 @@ fn shell_text(entry: Option<&Tool>, shown: &Json) -> Option<String> {
     (commands.next().is_none() && is_plain && text.chars().count() <= SHORT_TEXT).then(|| text.to_owned())
 }
 
+/// From where to where, for a tool that moves or copies one thing.
+fn moved(facets: &[FacetRecord], root: Option<&str>) -> Option<String> {
+    let paths = facets.iter().filter_map(|facet| match &facet.kind {
+        FacetKindRecord::Path { access, lexical, physical, command: None, .. } => {
+            Some((*access, place(lexical, physical.as_deref(), root)))
+        }
+        _ => None,
+    });
+    let paths: Vec<_> = paths.collect();
+    let written = paths.iter().filter(|(access, _)| *access == Some(Access::Write));
+    let left = paths.iter().filter(|(access, _)| matches!(access, Some(Access::Read | Access::Delete)));
+    let (from, to): (Vec<_>, Vec<_>) = (left.map(|(_, at)| at).collect(), written.map(|(_, at)| at).collect());
+    let ([from, more @ ..], [to]) = (from.as_slice(), to.as_slice()) else { return None };
+    let one = more.iter().all(|other| other == from) && from != to;
+    one.then(|| format!("{} → {}", cut(&visible(from), LONGEST_NAME), cut(&visible(to), LONGEST_NAME)))
+}
+
+/// A path, and where it really leads if that is elsewhere.
+fn place(lexical: &str, physical: Option<&str>, root: Option<&str>) -> String {
+    match physical.filter(|physical| *physical != lexical) {
+        Some(physical) => format!("{} (really {})", short(lexical, root), short(physical, root)),
+        None => short(lexical, root).to_owned(),
+    }
+}
+
 /// What is touched, each once, strictest first. The paths and hosts of a command are named by its line.
 fn touched(facets: &[FacetRecord], root: Option<&str>) -> Vec<String> {
     let mut facets: Vec<&FacetRecord> = facets.iter().collect();
@@ -67,7 +94,7 @@ fn touched(facets: &[FacetRecord], root: Option<&str>) -> Vec<String> {
     for facet in facets {
         let name = match &facet.kind {
             FacetKindRecord::Path { command: Some(_), .. } | FacetKindRecord::Url { command: Some(_), .. } => None,
-            FacetKindRecord::Path { lexical, .. } => Some(short(lexical, root).to_owned()),
+            FacetKindRecord::Path { lexical, physical, .. } => Some(place(lexical, physical.as_deref(), root)),
             command @ FacetKindRecord::Command { .. } => command.command_line(),
             FacetKindRecord::Url { url, .. } => Some(url.clone()),
             FacetKindRecord::Address { address, .. } => Some(address.clone()),
@@ -76,8 +103,9 @@ fn touched(facets: &[FacetRecord], root: Option<&str>) -> Vec<String> {
             }
             FacetKindRecord::Method { .. } | FacetKindRecord::Bare => None,
         };
-        if let Some(name) =
-            name.map(|name| visible(name.trim())).filter(|name| !name.is_empty() && !named.contains(name))
+        if let Some(name) = name
+            .map(|name| cut(&visible(name.trim()), LONGEST_NAME))
+            .filter(|name| !name.is_empty() && !named.contains(name))
         {
             named.push(name);
         }
@@ -174,6 +202,35 @@ mod tests {
     fn each_thing_is_named_once_and_what_is_left_out_is_counted() {
         let places = ["/w/a", "/w/a", "/w/b", "/etc/c", "/w"].map(|at| (path(at), Verdict::Ask)).to_vec();
         assert_eq!(label("move", &judged(places), None, &json!({}), None, Some("/w")), "move a; b and 2 more");
+    }
+
+    #[test]
+    fn what_is_moved_and_where_a_link_leads_is_told() {
+        let at = |access, lexical: &str, physical: Option<&str>| FacetKindRecord::Path {
+            access: Some(access),
+            pointer: "/path".to_owned(),
+            lexical: lexical.to_owned(),
+            physical: physical.map(str::to_owned),
+            command: None,
+        };
+        let of = |facets: Vec<FacetKindRecord>| {
+            let facets = judged(facets.into_iter().map(|kind| (kind, Verdict::Ask)).collect());
+            label("t", &facets, None, &json!({}), None, Some("/w"))
+        };
+        let moves = [at(Access::Delete, "/w/a", None), at(Access::Read, "/w/a", None), at(Access::Write, "/w/b", None)];
+        assert_eq!(of(moves.to_vec()), "t a → b");
+        assert_eq!(of(vec![at(Access::Read, "/w/l/passwd", Some("/etc/passwd"))]), "t l/passwd (really /etc/passwd)");
+        assert_eq!(of(vec![at(Access::Read, "/w/a", None), at(Access::Read, "/w/b", None)]), "t a; b");
+    }
+
+    #[test]
+    fn a_long_command_hides_none_that_stands_behind_it() {
+        let two = judged(vec![
+            (command(&format!("echo {}", "A".repeat(3000))), Verdict::Ask),
+            (command("rm -rf /x"), Verdict::Ask),
+        ]);
+        let told = of(&two, &json!({"command": format!("echo {}; rm -rf /x", "A".repeat(3000))}));
+        assert_eq!(told, format!("execute_cmd echo {}…; rm -rf /x", "A".repeat(38)));
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod tasks;
 mod tools;
 mod unattended;
 
+pub use asked::flag_sentence;
 pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Place, Upstream, UpstreamError};
 pub use permit::Permit;
 pub use session::{Exchange, Reply, Session, ToClient};

@@ -5,7 +5,7 @@ use super::fields::Target;
 use super::judge::target;
 use super::model::Rule;
 use super::near;
-use crate::facet::Facet;
+use crate::facet::{Facet, FloorWhy};
 use crate::record::{Access, FacetKindRecord, Verdict};
 
 /// One sentence for each thing that stands between the call and an allow, facet by facet: those of `facets`, then
@@ -35,7 +35,8 @@ pub(super) fn needed_for_allow(bench: &Bench<'_>, facets: &[Facet], judged: &[Ju
         // Floors come last.
         for said in obstacles() {
             let Some(floor) = said.label.strip_prefix("floor:") else { continue };
-            let why = said.detail.as_deref().unwrap_or_else(|| plain(floor));
+            let why =
+                said.detail.as_deref().unwrap_or_else(|| FloorWhy::sentence_of(floor).unwrap_or("it needs a person"));
             sentences.push(format!("{what}: {why} (floor `{floor}`); no allow lifts that, an approval does"));
         }
     }
@@ -108,22 +109,5 @@ fn rule_for(kind: &FacetKindRecord) -> &'static str {
         FacetKindRecord::Url { .. } | FacetKindRecord::Address { .. } => "an allow with `tool` or `host` would",
         FacetKindRecord::Sql { .. } => "an allow with `sql` and `tool` would",
         FacetKindRecord::Bare => "an allow with `tool` would",
-    }
-}
-
-/// The words of floors that come without a sentence.
-fn plain(why: &str) -> &str {
-    match why {
-        "shell" => "the shell text is not fully understood",
-        "invisible" => "it holds characters that nobody can see",
-        "spelling" => "the upstream may read the path in another way",
-        "dangling_link" => "a link leads nowhere, or in a circle",
-        "hard_link" => "the file has other names (hard links)",
-        "mount" => "another mount lies there",
-        "remote_links" => "a remote file system may hide links",
-        "heuristic" => "the argument's meaning is guessed from its name; a catalogue entry would say it",
-        "option_like" => "an argument that starts with `-` may be read as an option",
-        "odd_url" => "the URL cannot be read one way",
-        _ => "it needs a person",
     }
 }

@@ -66,6 +66,8 @@ struct Call<'a> {
     arguments: Option<&'a RawValue>,
     verdict: Verdict,
     decided_by: Vec<String>,
+    #[serde(borrow, default)]
+    policy: Option<Cow<'a, str>>,
     created_at: Timestamp,
 }
 
@@ -97,6 +99,10 @@ pub(super) fn judge(bytes: &[u8], policy: &Policy, filter: &Filter, at: Place, f
         agent: call.agent.clone().into_owned(),
         label: call.label.clone().into_owned(),
     };
+    // It was judged with this very policy: what the log leaves out changes nothing.
+    if call.policy.as_deref() == Some(&policy.version) {
+        return tally.same();
+    }
     let Some(judged) = line.judged else {
         return tally.not_judged(at, before, "the version that wrote the line did not keep what was judged", example);
     };

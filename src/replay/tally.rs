@@ -151,6 +151,11 @@ impl Tally {
         }
     }
 
+    /// A call that was judged with the same policy.
+    pub fn same(&mut self) {
+        self.unchanged += 1;
+    }
+
     /// A call that cannot be judged.
     pub fn not_judged(&mut self, at: Place, before: Verdict, why: &'static str, example: impl FnOnce() -> Example) {
         count(&mut self.unjudged, (before, why), at, example);

@@ -10,7 +10,7 @@ use super::*;
 use crate::audit::{Audit, EVIDENCE};
 use crate::clock::Clock;
 use crate::config::{AuditConfig, PolicyConfig};
-use crate::policy::load;
+use crate::policy::{Policy, load};
 use crate::record::Verdict::{Allow, Ask, Deny};
 
 struct Place {
@@ -35,12 +35,15 @@ impl Place {
         self.replay_those(rules, &Filter::default())
     }
 
-    fn replay_those(&self, rules: &str, filter: &Filter) -> Report {
+    fn policy(&self, rules: &str) -> Policy {
         let file = self.dir.path().join("policy.yaml");
         fs::write(&file, format!("version: 1\ngroups: {{ g: {{ rules: [ {rules} ] }} }}\n")).unwrap();
         let files = vec![file.display().to_string()];
-        let policy = load(&PolicyConfig { files, ..PolicyConfig::default() }, &[]).unwrap().policy;
-        replay(&self.folder(), &policy, filter).unwrap()
+        load(&PolicyConfig { files, ..PolicyConfig::default() }, &[]).unwrap().policy
+    }
+
+    fn replay_those(&self, rules: &str, filter: &Filter) -> Report {
+        replay(&self.folder(), &self.policy(rules), filter).unwrap()
     }
 }
 
@@ -181,4 +184,16 @@ fn what_is_left_out_and_what_is_not_kept_is_told() {
     assert_eq!(only("ana", "2026-11-30T08:00:00Z"), 2);
     assert_eq!(only("ana", "2026-11-30T08:00:01Z"), 0);
     assert_eq!(only("eve", "2026-11-30T08:00:00Z"), 0);
+}
+
+#[test]
+fn the_policy_that_judged_a_call_says_the_same_of_it_whatever_the_log_leaves_out() {
+    let place = Place::new();
+    let policy = place.policy(ALLOW);
+    let hidden = with(begun("allow", &["a"], json!({ "x": "[redacted]" })), "policy", json!(policy.version));
+    let unkept = with(call("deny", &["d"], json!({})), EVIDENCE, Value::Null);
+    place.open("p1").write("call.begin", &hidden).unwrap();
+    place.open("p2").write("call.end", &with(unkept, "policy", json!(policy.version))).unwrap();
+    assert_eq!(counts(&place.replay(ALLOW)), [2, 2, 0, 0, 0, 0]);
+    assert_eq!(place.replay("{ name: a, verdict: deny, tool: t, reason: r }").not_judged, 1, "another one judges");
 }

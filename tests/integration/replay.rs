@@ -24,6 +24,11 @@ groups:
 
 const TOKEN: &str = "ghp_a1b2c3d4e5f6a1b2c3d4e5f6a1b2c3d4e5f6";
 
+/// The same policy under another version: its calls are judged again.
+fn reworded() -> String {
+    format!("{POLICY}# Other words.\n")
+}
+
 /// A gateway that was asked for many things, and has ended.
 async fn recorded() -> Home {
     let home = Home::new(POLICY, json!({ "work": { "workspace": true, "root": "$ROOT" } }))
@@ -82,8 +87,10 @@ async fn what_changes_is_told_and_what_loosens_fails() {
     assert_eq!(lines, 8, "one line a call:\n{text}");
 
     // The same policy, from the configuration and from a folder.
-    let (code, same) = report(&home, POLICY, &[]);
-    assert_eq!((code, counts(&same)), (0, [8, 0, 0, 0, 0]), "{same:#}");
+    for policy in [POLICY.to_owned(), reworded()] {
+        let (code, same) = report(&home, &policy, &[]);
+        assert_eq!((code, counts(&same)), (0, [8, 0, 0, 0, 0]), "{same:#}");
+    }
     let config = home.base().join("portcullis.yaml");
     let output = Command::new(PORTCULLIS).args(["policy", "replay", "--config"]).arg(config).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout);
@@ -170,7 +177,7 @@ async fn old_lines_broken_chains_and_cut_off_ends_are_told() {
 
     let unknown = whole.replace("\"judged\":", "\"judgement\":");
     fs::write(&file, unknown).expect("the log");
-    let (code, old) = report(&home, POLICY, &["--allow-loosening"]);
+    let (code, old) = report(&home, &reworded(), &["--allow-loosening"]);
     assert_eq!((code, counts(&old)), (1, [0, 0, 0, 0, 8]), "{old:#}");
     assert_eq!(old["may_be_looser"], 3, "what was not allowed: {old:#}");
     let why = old["unjudged"][0]["why"].as_str().expect("why");
@@ -192,7 +199,7 @@ async fn without_arguments_in_the_log_rules_on_them_are_in_doubt() {
     let (code, said) = report(&home, &POLICY.replace("rules:", &format!("rules:\n      - {rule}")), &[]);
     assert_eq!((code, counts(&said)), (0, [0, 0, 0, 2, 0]), "{said:#}");
     // An unmarked string that was left out may have named what is guarded now.
-    let (_, strays) = report(&home, POLICY, &[]);
+    let (_, strays) = report(&home, &reworded(), &[]);
     assert_eq!(counts(&strays), [1, 0, 0, 1, 0], "{strays:#}");
 }
 

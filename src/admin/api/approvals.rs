@@ -12,6 +12,7 @@ use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
 use super::{Body, ListQuery, Page, Params};
 use crate::approval::Held;
+use crate::gate::flag_sentence;
 use crate::record::{ApprovalState, ApprovalView, Decision, Vote, You};
 use crate::store::Filter;
 
@@ -133,7 +134,8 @@ pub(super) fn seen(admin: &Admin, who: &Who, held: Held) -> ApprovalView {
         true => admin.gate.may_approve(&held, &who.approver).err(),
         false => Some("deciding needs the role approver".to_owned()),
     };
-    ApprovalView { approval: held.approval, you: You { may_approve: why_not.is_none(), why_not } }
+    let look_at = held.approval.flags.iter().map(|flag| flag_sentence(flag)).collect();
+    ApprovalView { approval: held.approval, you: You { may_approve: why_not.is_none(), why_not }, look_at }
 }
 
 /// The approval by its own id, if this approver covers its group.

@@ -87,7 +87,7 @@ export class Card {
     this.rendered = true;
     const { approval } = this;
     const { call } = approval;
-    this.slot("flags").replaceChildren(...approval.flags.map((flag) => el("li", "flag", visible(flag.replaceAll("_", " ")))));
+    this.slot("flags").replaceChildren(...approval.look_at.map((sentence) => el("li", "flag", visible(sentence))));
     this.slot("facts").replaceChildren(...facts(call, approval.runs_in));
     this.slot("facets").replaceChildren(...facetList(call.facets));
     this.slot("why").replaceChildren(...why(call));
@@ -203,7 +203,7 @@ function facts(call, place) {
   const rows = [
     ["Agent", ...agent],
     ["Group", visible(call.group), el("span", "hint", kind.filter(Boolean).map((word) => `, ${word}`).join(""))],
-    ["Upstream", code(call.upstream), place ? el("span", "hint", ` in ${visible(place)}`) : ""],
+    ["Upstream", code(call.upstream), place ? el("span", "hint", " in ", visible(place)) : ""],
     call.tool === null ? ["Method", code(call.method)] : ["Tool", code(call.tool)],
   ];
   return rows.map(([name, ...value]) => el("div", "fact", el("dt", "", name), el("dd", "", ...value)));
@@ -240,7 +240,7 @@ function outcome({ state, call, client, votes }) {
     case "cancelled":
       return [el("strong", "", "Cancelled"), visible(call.detail ? `: ${call.detail}` : "; nothing ran.")];
     case "rejected": {
-      const reasons = { approver: by, expired: ": nobody decided in time", stale: ": it is no longer what was approved" };
+      const reasons = { approver: by, expired: ": nobody decided in time", stale: ": what it would do, or what policy says of it, changed while it waited" };
       return [el("strong", "bad", "Rejected"), visible(`${reasons[call.reason] ?? `: ${call.reason}`}. Nothing ran.`)];
     }
     default:

@@ -8,6 +8,7 @@ const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 const LONG_TEXT = 20_000;
 const LONG_LIST = 200;
+const LONG_LINE = 400;
 
 /** An element with a class, attributes and children (strings become text). */
 export function el(tag, className, ...children) {
@@ -50,7 +51,7 @@ export function argumentTree(value, redacted = []) {
   if (isEmpty(value)) return el("p", "hint", "None.");
   const tree = node(value, "", new Set(redacted));
   if (redacted.length === 0) return tree;
-  return el("div", "", tree, el("p", "hint", "Secrets are hidden here; the call itself is unchanged."));
+  return el("div", "", tree, el("p", "hint", "What looked like a secret is hidden here; the call itself is unchanged."));
 }
 
 const isEmpty = (value) =>
@@ -114,7 +115,7 @@ function more(sentence, reveal) {
 /** One line for each thing a call would touch. */
 export function facetList(facets) {
   if (facets.length === 0) return [el("li", "hint", "Nothing that the gateway knows of.")];
-  return facets.map((facet) => {
+  return [...facets].sort((a, b) => rank(a) - rank(b)).map((facet) => {
     const item = el("li", `facet ${facet.kind}`, facetHead(facet));
     for (const floor of facet.floors) {
       item.append(el("p", "floor", visible(floor.detail || floor.why.replaceAll("_", " "))));
@@ -122,6 +123,13 @@ export function facetList(facets) {
     if (facet.matches.length > 0) item.append(el("p", "matches", ...facet.matches.map(ruleMatch)));
     return item;
   });
+}
+
+/** What changes something or leaves the machine stands first: it must not hide below what only looks. */
+function rank(facet) {
+  if (facet.verdict !== "allow" && facet.floors.length > 0) return 0;
+  if (facet.kind === "path") return { delete: 1, write: 2, read: 6 }[facet.access] ?? 3;
+  return { url: 3, address: 3, sql: 3, method: 4, command: 5 }[facet.kind] ?? 7;
 }
 
 // A command with nothing left out: rules look at `words` only, a person must see all of it.
@@ -147,7 +155,7 @@ function facetHead(facet) {
         facet.command ? el("p", "hint", "named by ", code(facet.command)) : null);
     }
     case "command":
-      return el("div", "facet-head", el("span", "badge access", "command"), code(commandLine(facet)));
+      return el("div", "facet-head", el("span", "badge access", "command"), longCode(commandLine(facet)));
     case "url":
       return el("div", "facet-head", el("span", "badge access", "url"), code(facet.url));
     case "method":
@@ -159,6 +167,18 @@ function facetHead(facet) {
   }
 }
 
+// The ends of a long text, and all of it on demand.
+function longCode(text) {
+  if (text.length <= LONG_LINE) return code(text);
+  const ends = [text.slice(0, LONG_LINE * 0.6), text.slice(-LONG_LINE * 0.4)];
+  const line = el("div", "", code(ends[0]), el("strong", "", ` … ${text.length - LONG_LINE} more characters … `), code(ends[1]));
+  line.append(more("", (item) => {
+    line.replaceChildren(code(text));
+    item.remove();
+  }));
+  return line;
+}
+
 function ruleMatch(match) {
   const place = match.file ? ` (${match.file}${match.line ? `:${match.line}` : ""})` : "";
   return el("span", "rule", el("span", `badge ${match.verdict}`, match.verdict), " ", visible(match.rule + place));
@@ -167,19 +187,20 @@ function ruleMatch(match) {
 /** The sentences behind a verdict, and the names that gave it. */
 export function why(call) {
   const lines = call.reasons.map((reason) => el("p", "reason", visible(reason)));
-  if (lines.length === 0) lines.push(el("p", "reason", sentence(call.decided_by, call.group)));
+  if (lines.length === 0) lines.push(...sentences(call).map((sentence) => el("p", "reason", sentence)));
   const names = call.decided_by.map((name) => code(name, "name"));
   if (names.length > 0) lines.push(el("p", "decided-by", "Decided by ", ...names));
   return lines;
 }
 
-function sentence(names, group) {
-  if (names.some((name) => name.startsWith("otherwise:"))) {
-    return visible(`No rule of the group “${group}” covers this, so it asks.`);
-  }
-  if (names.includes("floor:new_tool")) return "No operator has accepted this tool as it is defined now.";
-  if (names.some((name) => name.startsWith("floor:"))) return "The call looks unusual; see above.";
-  return "A rule asks for a decision; it gives no reason.";
+// Where no rule gives a reason: what makes it wait, the special before the usual.
+function sentences({ decided_by: names, group, facets }) {
+  const floors = new Set(facets.flatMap((facet) => facet.floors).map((floor) => floor.detail).filter(Boolean));
+  const said = [];
+  if (names.includes("floor:new_tool")) said.push("No operator has accepted this tool as it is defined now.");
+  else if (names.some((name) => name.startsWith("floor:"))) said.push(visible([...floors].map((text) => `${text}.`).join(" ") || "It needs a person, whatever the rules allow."));
+  if (names.some((name) => name.startsWith("otherwise:"))) said.push(visible(`No rule of the group “${group}” covers this, so it asks.`));
+  return said.length > 0 ? said : ["A rule asks for a decision; it gives no reason."];
 }
 
 /** Lines of a difference: `- ` gone, `+ ` new, two blanks for neither. */

@@ -56,8 +56,8 @@ pub fn approval(view: &ApprovalView, now: Timestamp) -> String {
         field(&mut out, "runs in", &visible(place));
     }
     details(&mut out, call);
-    for flag in &approval.flags {
-        field(&mut out, "look at", &visible(&flag.replace('_', " ")));
+    for sentence in &view.look_at {
+        field(&mut out, "look", &visible(sentence));
     }
     for needed in approval.requirements.iter().filter(|needed| needed.quorum > 1 || !needed.approvers.is_empty()) {
         let by =
@@ -371,7 +371,7 @@ mod tests {
                          "size": 9007199254740993
                        }
           digest       sha256:d
-          look at      first use
+          look         the file has other names (hard links)
           needs        0 of 1 approvals by finance
           on approval  runs if the agent comes back in time with the same call
           you cannot   approve it: this call can be approved by finance only; you may reject it

@@ -129,7 +129,8 @@ fn shown(report: &Report, folder: &Path) -> String {
          {not_judged} not judged"
     );
     if *may_be_looser > 0 {
-        let _ = write!(text, "; of the last two, {may_be_looser} may be looser");
+        let unsure = doubtful + not_judged;
+        let _ = write!(text, "; {may_be_looser} of the {unsure} that were not judged exactly may be looser");
     }
     let _ = write!(text, "\npolicy {}", report.policy);
     text
