@@ -52,7 +52,9 @@ def words(target):
     """What an input is likely to be made of."""
     if target == "shell":
         programs = [(TEXTS / name).read_text().splitlines() for name in ("programs.txt", "words.txt")]
-        return strings(TEXTS / "parts.jsonl") + programs[0] + programs[1]
+        # Characters that a table of letters has no place for.
+        far = ["\U000e0001", "\U000e0072", "\U000fffff", "\U0010fffe"]
+        return strings(TEXTS / "parts.jsonl") + programs[0] + programs[1] + far
     if target == "path":
         return ["../", "docs/", "secrets/", "key", "up/", "later", "%2f", "%2e", "file://", "//", "~", "\\", "/proc/self/root"]
     if target == "policy_load":

@@ -237,6 +237,10 @@ pub struct PathFacet {
     /// The command that names it: the last one before it.
     #[serde(default, rename = "of_command", skip_serializing_if = "Option::is_none", with = "recorded::command")]
     pub command: Option<Arc<CommandFacet>>,
+    /// Which of the command's words it is, where nobody knows whether that is a path at all: a rule on the command may
+    /// name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<usize>,
     /// What was found below it, in a call out of the audit log that was walked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Box<Below>>,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::approval::{Approval, Grants};
-use super::commands::{Running, denies_a_word};
-use super::fields::Target;
+use super::commands::{Running, denies_a_word, may_run_words};
+use super::fields::{Target, Thing};
 use super::index::{Concerning, Names, Near};
 use super::judge::{Subject, kind_record, matches, target};
 use super::model::{Counts, Group, Policy, Rule};
@@ -126,10 +126,10 @@ impl<'a> Bench<'a> {
         rules.filter(|rule| rule.verdict == Verdict::Allow).map(move |rule| (rule, is_obeyed(rule)))
     }
 
-    /// Where a command of a program that nobody has described holds words that a deny names: it may run them. No allow
-    /// covers it there.
+    /// Where a command that may run what its words name holds words that a deny names. No allow covers it there, and
+    /// nobody lets it pass without asking.
     pub fn hides_denied(&self, running: Option<Running<'_>>) -> Counts {
-        let Some(Running { command, .. }) = running.filter(|running| !running.command.tabled) else {
+        let Some(Running { command, .. }) = running.filter(|running| may_run_words(running.command)) else {
             return Counts::NEITHER;
         };
         let look = || {
@@ -210,8 +210,15 @@ impl<'a> Bench<'a> {
             said.iter().any(|said| said.rule.is_some_and(surely) && counts(said.counts))
         };
         let counts = Counts { now: !by_group(|counts| counts.now), then: !by_group(|counts| counts.then) };
-        if counts.and(self.counts()).any() {
-            said.push(self.otherwise(facet, target, counts.and(self.counts())));
+        let counts = counts.and(self.counts());
+        let hiding = match target.thing {
+            Thing::Command => self.hides_denied(target.running),
+            _ => Counts::NEITHER,
+        };
+        for (counts, least) in [(counts.and(hiding), Verdict::Ask), (counts.and(hiding.inverse()), Verdict::Allow)] {
+            if counts.any() {
+                said.push(self.otherwise(facet, target, counts, least));
+            }
         }
         if self.in_shadow {
             let label = format!("shadow:{}", self.subject.group);
@@ -239,13 +246,14 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn otherwise(&self, facet: &Facet, target: Target<'_>, counts: Counts) -> Said<'a> {
+    /// The group's own word, which is no looser than `least`.
+    fn otherwise(&self, facet: &Facet, target: Target<'_>, counts: Counts, least: Verdict) -> Said<'a> {
         let name = self.subject.group;
         let Some(group) = self.group else { return Said::plainly(format!("group:{name}"), Verdict::Deny, counts) };
         // An upstream that wants a model to write for it is never answered by silence.
         let least = match &facet.kind {
             FacetKind::Method(method) if method == "sampling/createMessage" => Verdict::Ask,
-            _ => Verdict::Allow,
+            _ => least,
         };
         let verdict = match group.otherwise.max(least) {
             Verdict::Deny if self.may_ask(target) => Verdict::Ask,

@@ -113,9 +113,9 @@ pub(super) fn program(word: &str) -> String {
 pub(super) fn starts_with(pattern: &WordsPattern, running: Option<Running<'_>>, side: Side) -> Truth {
     let Some(Running { command, .. }) = running else { return Truth::False };
     if side == Side::Exact {
-        let given = command.words.iter().filter(|word| word.known).map(|word| &word.text);
-        let known = command.words.iter().take(pattern.words.len()).all(|word| word.known);
-        return (command.unread.is_none() && known && given.take(pattern.words.len()).eq(&pattern.words)).into();
+        // As it is understood, or just as it is written (`cargo +nightly check`).
+        let written = command.words.iter().take(1).chain(&command.rest);
+        return (command.unread.is_none() && (begin(command.words.iter(), pattern) || begin(written, pattern))).into();
     }
     if let Some(text) = &command.unread {
         return mentions(text, pattern).into();
@@ -127,14 +127,20 @@ pub(super) fn starts_with(pattern: &WordsPattern, running: Option<Running<'_>>, 
         return Truth::False;
     }
     let understood = in_order(words, more, |_| false);
-    if command.tabled && command.powers.is_empty() {
+    if !may_run_words(command) {
         return understood;
     }
     // What an unknown option takes may have been read as a word, or a word as what it takes.
     understood.max(in_order(&command.rest, more, |word| word.text.starts_with('-')))
 }
 
-/// Whether words begin with those of a pattern; those that `skips` names are passed over, each with the next if need be.
+/// Whether known words begin with just those of a pattern.
+fn begin<'a>(words: impl Iterator<Item = &'a Argument>, pattern: &WordsPattern) -> bool {
+    let first = words.take(pattern.words.len());
+    first.map(|word| word.known.then_some(&word.text)).eq(pattern.words.iter().map(Some))
+}
+
+/// Whether words begin with those of a pattern, widely; those that `skips` names are passed over, each with the next if need be.
 fn in_order(words: &[Argument], pattern: &[String], skips: impl Fn(&Argument) -> bool) -> Truth {
     let mut wanted = pattern.iter().peekable();
     let mut after_skipped = false;
@@ -143,16 +149,33 @@ fn in_order(words: &[Argument], pattern: &[String], skips: impl Fn(&Argument) ->
         if !word.known {
             return Truth::Unknown;
         }
-        if fold(&word.text) == **next {
+        if means(&word.text, next) {
             wanted.next();
             after_skipped = false;
         } else if skips(word) {
+            if word.text.split_once('=').is_some_and(|(_, value)| means(value, next)) {
+                wanted.next();
+            }
             after_skipped = true;
+        } else if word.text.contains(['/', ',']) {
+            // `pod/a secret/b`: each may be of its own kind.
         } else if !std::mem::take(&mut after_skipped) {
             return Truth::False;
         }
     }
     wanted.peek().is_none().into()
+}
+
+/// Whether a word may stand for that of a pattern: `secret/db`, `secrets.v1.` and `pods,secrets` are secrets, and so is
+/// what lies below them in `/api/v1/secrets`.
+fn means(word: &str, wanted: &str) -> bool {
+    let word = fold(word);
+    let is_it = |part: &str| part == wanted || part.split('.').next() == Some(wanted);
+    let below = |part: &str| {
+        let depth = if part.starts_with('/') { usize::MAX } else { 1 };
+        part.split('/').take(depth).any(is_it)
+    };
+    word == wanted || word.split(',').any(below)
 }
 
 /// Whether all words of a pattern stand in a text that nobody understands.
@@ -190,10 +213,12 @@ pub(super) fn has_option(option: &str, running: Option<Running<'_>>, side: Side)
 pub(super) fn covers(fields: &Fields, target: Target<'_>) -> bool {
     let Some(Running { command, .. }) = target.running else { return true };
     match target.thing {
-        Thing::Path { access, lexical, physical } if fields.path.is_empty() => {
+        Thing::Path { access, lexical, physical, word } if fields.path.is_empty() => {
             let inside =
                 if physical.is_empty() { lexical.root.is_some() } else { physical.iter().all(|at| at.root.is_some()) };
-            access == Some(Access::Read) && inside
+            // A word that the rule itself names is what the rule is about, whatever it may be besides.
+            let named = |at: usize| patterns_of(fields, target.running).any(|pattern| pattern.words.len() > at);
+            (access == Some(Access::Read) && inside) || word.is_some_and(named)
         }
         // Whom a command reaches is never covered by its words alone.
         Thing::Remote { .. } => !fields.host.is_empty(),
@@ -206,9 +231,19 @@ pub(super) fn covers(fields: &Fields, target: Target<'_>) -> bool {
 
 /// Whether a rule names a power: in `option`, or, if it is a subcommand, among the words of `command`.
 fn is_named(fields: &Fields, power: &String, running: Option<Running<'_>>) -> bool {
-    let words = |pattern: &&WordsPattern| starts_with(pattern, running, Side::Exact) == Truth::True;
     fields.option.contains(power)
-        || fields.command.iter().filter(words).any(|pattern| pattern.words.iter().skip(1).any(|word| word == power))
+        || patterns_of(fields, running).any(|pattern| pattern.words.iter().skip(1).any(|word| word == power))
+}
+
+/// The entries of `command` that a command starts with, word by word.
+fn patterns_of<'a>(fields: &'a Fields, running: Option<Running<'a>>) -> impl Iterator<Item = &'a WordsPattern> {
+    fields.command.iter().filter(move |pattern| starts_with(pattern, running, Side::Exact) == Truth::True)
+}
+
+/// Whether a command may run what its words name: its program is not described, or it is given an option or an operand
+/// that runs programs.
+pub(super) fn may_run_words(command: &CommandFacet) -> bool {
+    !command.tabled || !command.powers.is_empty()
 }
 
 /// Whether a rule denies a program that stands among the words of a command.
@@ -270,6 +305,25 @@ mod tests {
         let hidden = command(&["tool", "-n", "x", "delete"], &["-n", "x", "delete"], false);
         assert_eq!(holds("tool delete", &hidden, Side::Wide), Truth::True);
         assert_eq!(holds("tool delete", &hidden, Side::Exact), Truth::False);
+        for secrets in ["secret/db", "pods,secret", "secret.v1.apps", "pod/a,secret/b", "/api/v1/secret", "Secret/x"] {
+            let words = ["kubectl", "get", secrets];
+            assert_eq!(
+                holds("kubectl get secret", &command(&words, &words[1..], true), Side::Wide),
+                Truth::True,
+                "{secrets}"
+            );
+            assert_eq!(
+                holds("kubectl get secret", &command(&words, &words[1..], true), Side::Exact),
+                Truth::False,
+                "{secrets}"
+            );
+        }
+        let raw = command(&["kubectl", "get"], &["get", "--raw=/api/v1/secret"], false);
+        assert_eq!(holds("kubectl get secret", &raw, Side::Wide), Truth::True);
+        let two = ["kubectl", "get", "pod/a", "secret/b"];
+        assert_eq!(holds("kubectl get secret", &command(&two, &two[1..], true), Side::Wide), Truth::True);
+        let other = ["kubectl", "get", "pods/secret-free"];
+        assert_eq!(holds("kubectl get secret", &command(&other, &other[1..], true), Side::Wide), Truth::False);
         let data = command(&["git", "commit", "push"], &["commit", "push"], true);
         assert_eq!(holds("git push", &data, Side::Wide), Truth::False);
         assert_eq!(holds("git push", &command(&["git", "$x"], &["$x"], true), Side::Wide), Truth::Unknown);

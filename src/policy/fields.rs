@@ -94,6 +94,8 @@ pub(super) enum Thing<'a> {
         lexical: &'a Location,
         /// Empty where the file system is not shared.
         physical: &'a [Location],
+        /// Which word of its command it is, where nobody knows whether that is a path.
+        word: Option<usize>,
     },
     /// A URL or an e-mail address.
     Remote {
@@ -160,7 +162,11 @@ impl Fields {
             (None, _) if of_hosts => Truth::False,
             (None, Some(cwd)) => {
                 let physical = std::slice::from_ref(cwd);
-                self.path.hold(Thing::Path { access: None, lexical: cwd, physical }, reading, subject.recorded)
+                self.path.hold(
+                    Thing::Path { access: None, lexical: cwd, physical, word: None },
+                    reading,
+                    subject.recorded,
+                )
             }
             (None, None) => self.path.is_empty().into(),
         };

@@ -281,7 +281,8 @@ pub(super) fn matches(rule: &Rule, subject: &Subject<'_>, target: Target<'_>) ->
 pub(super) fn target<'a>(facet: &'a Facet, facets: &'a [Facet]) -> Target<'a> {
     let (thing, command) = match &facet.kind {
         FacetKind::Path(path) => {
-            let thing = Thing::Path { access: path.access, lexical: &path.lexical, physical: &path.physical };
+            let crate::facet::PathFacet { access, lexical, physical, word, .. } = path;
+            let thing = Thing::Path { access: *access, lexical, physical, word: *word };
             (thing, path.command.as_ref())
         }
         FacetKind::Command(command) => (Thing::Command, Some(command)),

@@ -62,9 +62,7 @@ fn lacks(bench: &Bench<'_>, rule: &Rule, is_obeyed: bool, target: Target<'_>) ->
         lacks.push("has an exception for it".into());
     }
     if bench.hides_denied(target.running).now {
-        lacks.push(
-            "does not cover programs whose options are not known where their words contain a denied command".into(),
-        );
+        lacks.push("does not cover a command that may run others where its words contain a denied one".into());
     }
     match (rule.until, is_obeyed) {
         (Some(until), false) => lacks.push(format!("ended at {until}")),

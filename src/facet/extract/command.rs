@@ -258,6 +258,7 @@ impl<'a> Call<'a> {
                 floors.push(Floor::because(FloorWhy::Shell, why));
             }
             path.command = Some(Arc::clone(command));
+            path.word = place.word;
         }
         Ok(())
     }

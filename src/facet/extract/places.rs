@@ -195,6 +195,7 @@ impl<'a> Call<'a> {
             canonical: reading.canonical.filter(|_| !self.facets.iter().any(forwarded)),
             recursive: used.recursive,
             command: None,
+            word: None,
             below: None,
         };
         self.add(FacetKind::Path(facet), reading.floors);

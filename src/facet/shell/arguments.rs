@@ -1,6 +1,6 @@
 //! The arguments of a command, read by the options of its program.
 
-use super::flow::below;
+use super::flow::{below, is_deep};
 use super::options::{By, Entry, Options, Takes};
 use super::words::Word;
 use super::{Place, not_understood};
@@ -14,6 +14,8 @@ pub(super) struct Arguments {
     /// How many operands stood before `--`.
     pub before_dashes: Option<usize>,
     pub options: Vec<String>,
+    /// What options were given, each by the names of the option; none inside where the value is missing.
+    pub values: Vec<(Vec<&'static str>, Option<Word>)>,
     pub powers: Vec<Vec<String>>,
     pub places: Vec<Place>,
     pub hints: Vec<String>,
@@ -27,6 +29,23 @@ pub(super) struct Arguments {
     pub lost: bool,
     /// How many words were read, where reading stops at the first operand.
     pub used: usize,
+}
+
+impl Arguments {
+    /// The values of an option, as they follow each other; none inside where one is missing.
+    pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Option<&'a Word>> {
+        self.values.iter().filter(move |(names, _)| names.contains(&name)).map(|(_, value)| value.as_ref())
+    }
+
+    /// Adds what more arguments of the same command came to.
+    pub fn add(&mut self, more: Self) {
+        self.options.extend(more.options);
+        self.values.extend(more.values);
+        self.powers.extend(more.powers);
+        self.places.extend(more.places);
+        self.hints.extend(more.hints);
+        self.floors.extend(more.floors);
+    }
 }
 
 /// How arguments are read.
@@ -128,6 +147,7 @@ impl Reader<'_> {
                 // The program refuses it or takes one of them.
                 for entry in several {
                     self.note(entry);
+                    self.found.values.push((entry.names.clone(), attached.clone()));
                 }
                 self.found.hints.extend(attached.map(|word| word.text));
                 self.floor("an abbreviated option that can be several");
@@ -190,11 +210,19 @@ impl Reader<'_> {
             return;
         }
         let given = attached.is_some();
-        let Some(value) = attached.or_else(|| self.next()) else { return };
+        let value = attached.or_else(|| self.next());
+        self.found.values.push((entry.names.clone(), value.clone()));
+        let Some(value) = value else { return };
         match entry.takes {
             Takes::Path(access) => self.path(&value, Place::new("", access)),
             Takes::Directory => {
                 let before = self.found.directory.take().unwrap_or_default();
+                if is_deep(&before) {
+                    self.found.floors.push(not_understood("more changes of the directory than are followed"));
+                    self.found.lost = true;
+                    self.found.directory = Some(before);
+                    return;
+                }
                 self.path(&value, Place { below: Some(before.clone()), ..Place::read("") });
                 self.found.lost |= !value.known;
                 self.found.directory = Some(below(&before, &value.text));

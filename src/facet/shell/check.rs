@@ -24,7 +24,7 @@ pub(super) fn agrees(text: &str, mut seen: Vec<String>) -> bool {
 
 /// The command words of a text, those inside substitutions included; none if it cannot be parsed.
 fn commands(text: &str) -> Option<Vec<String>> {
-    let tree = PARSER.with_borrow_mut(|parser| parser.as_mut()?.parse(text, None))?;
+    let tree = PARSER.with_borrow_mut(|parser| parser.as_mut()?.parse(in_ascii(text), None))?;
     if tree.root_node().has_error() {
         return None;
     }
@@ -45,6 +45,12 @@ fn commands(text: &str) -> Option<Vec<String>> {
             }
         }
     }
+}
+
+/// The text with a letter for each byte of what is not ASCII: to a shell such a character is no more than that, and the
+/// parser's scanner looks it up in a table that has no place for it (`{` before U+E0072 ended the process).
+fn in_ascii(text: &str) -> Vec<u8> {
+    text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect()
 }
 
 fn command_word(node: Node<'_>, text: &str) -> Option<String> {
@@ -73,6 +79,53 @@ mod tests {
             let words = words.into_iter().map(str::to_owned).collect();
             assert!(agrees(text, words), "{text}: {:?}", commands(text));
         }
+        assert!(agrees("é; ls 'ß'; \u{1f600} x", vec!["é".into(), "ls".into(), "\u{1f600}".into()]));
         assert!(commands("ls 'x").is_none() && commands("ls $(").is_none());
+    }
+
+    #[test]
+    fn no_character_brings_the_parser_down() {
+        let characters =
+            ['\u{e0001}', '\u{e0072}', '\u{fffff}', '\u{10fffe}', '\u{1f600}', '\u{a0}', '\u{2028}', '\u{661}'];
+        for c in characters {
+            for text in [
+                "ls {@",
+                "{@",
+                "@",
+                "ls {@}",
+                "ls ${@",
+                "ls $@",
+                "ls \"@",
+                "ls '@",
+                "ls `@",
+                "ls $(@",
+                "ls <<@\n@\n@",
+                "@() { ls; }",
+                "@=1 ls",
+                "ls @>x",
+                "[[ @ =~ @ ]]",
+                "((@))",
+                "for @ in @; do ls; done",
+                "case @ in @) ls;; esac",
+                "ls #@",
+                "ls \\@",
+                "ls $'@",
+                "ls !@",
+                "ls {@..@}",
+                "ls {1..@}",
+                "ls ${x:@}",
+                "ls ${x@@}",
+                "ls ${#@}",
+                "[ @ ]",
+                "&@",
+                "|@",
+                "ls <@",
+                "ls 2>&@",
+                "@[@]=1",
+            ] {
+                commands(&text.replace('@', &c.to_string()));
+                commands(&text.replace('@', &format!("{c}{c}1")));
+            }
+        }
     }
 }

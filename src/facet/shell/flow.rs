@@ -2,6 +2,8 @@
 
 /// More directories than this are none that is known.
 const MAX: usize = 4;
+/// Names in one that is known.
+const MAX_DEEP: usize = 64;
 
 /// The directories that a command may run in, from where the call starts (`""`); `None` is one that is not known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,8 +31,14 @@ impl Bases {
 
     /// After a change to `directory`.
     pub fn into(&self, directory: &str) -> Self {
-        Self(self.0.iter().map(|base| Some(below(base.as_deref()?, directory))).collect())
+        let into = |base: &str| (!is_deep(base)).then(|| below(base, directory));
+        Self(self.0.iter().map(|base| into(base.as_deref()?)).collect())
     }
+}
+
+/// Whether a directory was changed to so often that it is followed no further.
+pub(super) fn is_deep(directory: &str) -> bool {
+    directory.matches('/').count() >= MAX_DEEP
 }
 
 /// A path that starts at a directory, nothing folded.

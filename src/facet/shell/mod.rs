@@ -87,13 +87,24 @@ pub(super) struct Place {
     pub below: Option<String>,
     /// Whether it starts at the top of the repository that this directory lies in (`HEAD:path` of `git`).
     pub top: bool,
+    /// Which word of the command it is, where nobody knows whether that is a path at all.
+    pub word: Option<usize>,
 }
 
 impl Place {
     fn new(text: impl Into<String>, access: impl Into<Option<Access>>) -> Self {
         let access = access.into();
         let keep_last = access == Some(Access::Delete);
-        Self { text: text.into(), access, recursive: false, pattern: false, keep_last, below: None, top: false }
+        Self {
+            text: text.into(),
+            access,
+            recursive: false,
+            pattern: false,
+            keep_last,
+            below: None,
+            top: false,
+            word: None,
+        }
     }
 
     fn read(text: impl Into<String>) -> Self {

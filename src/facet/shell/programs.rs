@@ -4,21 +4,29 @@ use super::arguments::{Arguments, Until, read};
 use super::flow::{Bases, Flow};
 use super::simple::{Given, Walk, command, under};
 use super::tables::{Operands, Program};
-use super::words::Word;
+use super::words::{Word, joined};
 use super::{Command, Place, base_name, find, not_understood, special, tables, wrappers};
 use crate::record::Access;
 
 impl Walk {
     /// One simple command.
     pub fn run(&mut self, words: Vec<Word>, mut given: Given, bases: &Bases) -> Flow {
+        if !self.spend(&words) {
+            return Flow::same(bases);
+        }
         let Some(first) = words.first() else {
             self.push(command(&words, given, bases));
             return Flow::same(bases);
         };
-        let Some(program) = first.known().map(str::to_owned) else {
-            given.floors.push(not_understood("the command word is known only when it runs"));
-            let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-            self.push(Command { unread: Some(text), ..command(&words, given, bases) });
+        // No program is called like an option: what runs before it may have been read in another way than it is here.
+        let Some(program) = first.known().filter(|name| !name.starts_with('-')).map(str::to_owned) else {
+            let why = if first.known {
+                "an option where a command is due"
+            } else {
+                "the command word is known only when it runs"
+            };
+            given.floors.push(not_understood(why));
+            self.push(Command { unread: Some(joined(&words)), ..command(&words, given, bases) });
             return Flow::same(bases);
         };
         if program.contains('/') {
@@ -105,6 +113,7 @@ fn tabled(
     }
     let mut made = command(words, given, bases);
     let subcommand = subcommand.map(|name| Word::literal(name).argument());
+    shift(&mut found.places, 1 + usize::from(subcommand.is_some()));
     made.words.extend(subcommand.into_iter().chain(found.operands.iter().map(Word::argument)));
     made.options = found.options;
     made.powers = found.powers;
@@ -125,9 +134,9 @@ fn family(words: &[Word], known: &tables::Family, given: Given, bases: &Bases) -
     let toolchain = arguments.first().filter(|word| word.text.starts_with('+'));
     let arguments = arguments.get(usize::from(toolchain.is_some())..).unwrap_or_default();
     let mut outer = read(&known.options, arguments, Until::Operand, false);
-    if toolchain.is_some() {
+    if let Some(toolchain) = toolchain {
         outer.options.push("+".to_owned());
-        outer.powers.push(vec!["+".to_owned()]);
+        outer.powers.push(vec!["+".to_owned(), toolchain.text.clone()]);
     }
     let rest = arguments.get(outer.used..).unwrap_or_default();
     let Some((name, inner)) = rest.split_first() else {
@@ -176,6 +185,7 @@ fn unlisted(
     let own: Vec<Word> = words.iter().take(1).chain(inner).cloned().collect();
     let mut made = untabled(&own, given, bases);
     made.words.splice(1..1, subcommand.iter().map(Word::argument));
+    shift(&mut made.places, subcommand.len());
     made.rest = words.iter().skip(1).map(Word::argument).collect();
     made.places.append(&mut outer.places);
     if let Some(directory) = &outer.directory {
@@ -193,6 +203,11 @@ fn unlisted(
     made
 }
 
+/// The words that places stand in come later by as many.
+fn shift(places: &mut [Place], by: usize) {
+    places.iter_mut().filter_map(|place| place.word.as_mut()).for_each(|word| *word += by);
+}
+
 /// What may be paths in a text that nobody understands; a URL stays whole.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let is_url = text.contains("://");
@@ -202,7 +217,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 /// A command of a program that nobody has described: every word may be a path, and used in any way.
 fn untabled(words: &[Word], given: Given, bases: &Bases) -> Command {
     let mut made = command(words, given, bases);
-    for word in words.iter().skip(1) {
+    for (at, word) in words.iter().enumerate().skip(1) {
         made.words.push(word.argument());
         let Some(text) = word.known() else {
             made.floors.push(not_understood("a word that only a running shell knows"));
@@ -210,9 +225,9 @@ fn untabled(words: &[Word], given: Given, bases: &Bases) -> Command {
             continue;
         };
         if !text.starts_with('-') {
-            made.places.push(Place::new(text, None));
             // `of=FILE`, `host:FILE`, `@FILE`.
-            made.places.extend(parts(text).skip(1).map(|part| Place::new(part, None)));
+            let named = std::iter::once(text).chain(parts(text).skip(1));
+            made.places.extend(named.map(|part| Place { word: Some(at), ..Place::new(part, None) }));
             made.hints.push(text.to_owned());
         } else if text.len() > 1 {
             let name = text.split_once('=').map_or(text, |(name, _)| name);

@@ -3,18 +3,24 @@
 use brush_parser::ast::{self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem, IoRedirect};
 
 use super::flow::{Bases, Flow};
-use super::words::{Bindings, Met, Word};
+use super::words::{Bindings, Met, Word, joined};
 use super::{Argument, Command, Place, Script, not_understood};
 use crate::facet::Floor;
 use crate::record::Access;
 
 /// Commands of one text; more are not looked at.
 const MAX_COMMANDS: usize = 512;
+/// Bytes of words that are looked at for one text, those that loops and wrappers repeat counted again.
+const MAX_WALKED: usize = 1024 * 1024;
+/// What a command costs of them, however short it is.
+const LEAST: usize = 256;
 
 /// A text while it is taken apart.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     commands: Vec<Command>,
+    /// Bytes that were looked at.
+    pub walked: usize,
     /// The command words as they stand in the text, for the second parser.
     pub names: Vec<String>,
     pub depth: usize,
@@ -36,6 +42,18 @@ pub(super) struct Given {
 }
 
 impl Given {
+    /// Whether a word before a redirect may be a part of it: `{fd}>file` opens the file, and sets a variable.
+    fn names_descriptor(&mut self, raw: &str, before_redirect: bool) -> bool {
+        let name = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let is_one = before_redirect
+            && name
+                .is_some_and(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
+        if is_one {
+            self.floors.push(not_understood("a redirect that sets a variable"));
+        }
+        is_one
+    }
+
     /// A file that is opened before the command runs.
     pub fn redirected(&mut self, raw: &str, accesses: &[Access]) {
         let word = self.met.word(raw);
@@ -53,14 +71,35 @@ impl Walk {
     pub fn text(text: &str) -> Script {
         let mut walk = Self::default();
         walk.script(text, &Bases::start());
-        Script { commands: walk.commands }
+        walk.done(text)
     }
 
     /// A command line that no shell reads.
     pub fn words(words: Vec<Word>) -> Script {
+        let text = joined(&words);
         let mut walk = Self::default();
         walk.run(words, Given::default(), &Bases::start());
-        Script { commands: walk.commands }
+        walk.done(&text)
+    }
+
+    fn done(mut self, text: &str) -> Script {
+        if self.is_spent() {
+            let why = "the shell text does more than is looked at";
+            self.commands.push(Command::not_understood(text, why));
+        }
+        Script { commands: self.commands }
+    }
+
+    /// Whether the text does more than is looked at: the walk goes no further, and the text is not understood.
+    pub fn is_spent(&self) -> bool {
+        self.walked > MAX_WALKED || self.commands.len() > MAX_COMMANDS
+    }
+
+    /// Counts what a command consists of; false where that is too much.
+    pub fn spend(&mut self, words: &[Word]) -> bool {
+        let bytes: usize = words.iter().map(|word| word.text.len() + 16).sum();
+        self.walked += bytes.max(LEAST);
+        !self.is_spent()
     }
 
     /// What a command is given before anything is read.
@@ -69,14 +108,15 @@ impl Walk {
     }
 
     pub fn push(&mut self, command: Command) {
-        if self.commands.len() < MAX_COMMANDS {
+        if !self.is_spent() {
             self.commands.push(command);
-        } else if let Some(last) = self.commands.last_mut() {
-            let floor = not_understood("more commands than can be looked at");
-            if !last.floors.contains(&floor) {
-                last.floors.push(floor);
-            }
         }
+    }
+
+    /// Gives a variable its value; what it was before is gone.
+    pub fn bind(&mut self, name: &str, value: Option<String>) {
+        self.bindings.retain(|(known, _)| known != name);
+        self.bindings.push((name.to_owned(), value));
     }
 
     /// A floor of the text as a whole.
@@ -93,16 +133,28 @@ impl Walk {
                 other => self.item(other, &mut words, &mut given, bases),
             }
         }
+        let items = || simple.suffix.iter().flat_map(|suffix| &suffix.0);
+        let redirects =
+            |item: Option<&CommandPrefixOrSuffixItem>| matches!(item, Some(CommandPrefixOrSuffixItem::IoRedirect(_)));
         if let Some(name) = &simple.word_or_name {
-            if !std::mem::take(&mut self.told) {
+            let timed = std::mem::take(&mut self.told);
+            if !timed {
                 self.names.push(name.value.clone());
             }
-            words.push(given.met.word(&name.value));
+            // `time -- ls`: the end of the options of `time`.
+            let ends_options = timed && name.value == "--";
+            let is_descriptor = given.names_descriptor(&name.value, redirects(items().next()));
+            if !ends_options && !is_descriptor {
+                words.push(given.met.word(&name.value));
+            }
         }
-        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
-            self.item(item, &mut words, &mut given, bases);
+        for (at, item) in items().enumerate() {
+            match item {
+                CommandPrefixOrSuffixItem::Word(word)
+                    if given.names_descriptor(&word.value, redirects(items().nth(at + 1))) => {}
+                item => self.item(item, &mut words, &mut given, bases),
+            }
         }
-        let items = || simple.suffix.iter().flat_map(|suffix| &suffix.0);
         let apart = |item: &CommandPrefixOrSuffixItem| {
             matches!(item, CommandPrefixOrSuffixItem::IoRedirect(IoRedirect::OutputAndError(..)))
         };

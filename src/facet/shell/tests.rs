@@ -165,10 +165,32 @@ fn wrappers_are_judged_with_what_they_run() {
         ("watch -n1 rm x", "rm x d:x"),
         ("ssh host rm x", "rm x d:x"),
         ("bash -c \"bash -c 'rm x'\"", "rm x d:x"),
+        ("su -lc 'rm x' u", "rm x d:x"),
+        ("su -mc 'rm x'", "rm x d:x"),
+        ("su u -lc 'rm x'", "rm x d:x"),
+        ("su --comm='rm x'", "rm x d:x"),
+        ("su -c ls -c 'rm x'", "rm x d:x"),
+        ("env -vS 'rm x'", "rm x d:x"),
+        ("env -iS 'A=1 rm x'", "rm x d:x"),
+        ("env -S '-i rm' x", "rm x d:x"),
+        ("env --split='rm x'", "rm x d:x"),
+        ("env -S '' rm x", "rm x d:x"),
+        ("time -- rm x", "rm x d:x"),
+        ("time -p -- rm x", "rm x d:x"),
+        ("exec {fd}>&1 rm x", "rm x d:x"),
+        ("{fd}>y rm x", "rm x w:y d:x"),
+        ("sudo -Eu x rm x", "rm x d:x"),
+        ("rbash -c 'rm x'", "rm x d:x"),
+        ("fish -c 'rm x'", "rm x d:x"),
+        ("ssh host -- rm x", "rm x d:x"),
+        ("ssh host -p 22 rm x", "rm x d:x"),
+        ("parallel 'rm {}' ::: a", "rm {} d:{}"),
+        ("parallel ::: ls 'rm x'", "rm x d:x"),
+        ("parallel rm ::: x", "rm"),
     ] {
         assert!(told(text).iter().any(|line| line.starts_with(inner)), "{text}: {:?}", told(text));
     }
-    for text in ["xargs rm", "find . -exec rm {} +", "find . -execdir sh -c 'rm x' \\;", "parallel rm ::: x"] {
+    for text in ["xargs rm", "find . -exec rm {} +", "find . -execdir sh -c 'rm x' \\;"] {
         let lines = told(text);
         assert!(
             lines.iter().any(|line| line.starts_with("rm ") && line.ends_with('!') || line == "rm x d:x"),
@@ -263,6 +285,13 @@ fn what_is_not_understood_asks() {
         "find -files0-from a -exec cat {} +",
         "find a b -exec cat {} +",
         "env -S ls",
+        "su -c",
+        "bash -c",
+        "su u -- -c ls",
+        "su u script ls",
+        "cat a {fd}>x",
+        "-- ls",
+        "parallel ls ::: a",
     ] {
         let script = script(text);
         let asks = |command: &Command| !command.floors.is_empty();
@@ -338,6 +367,36 @@ fn the_parser_is_held_to_its_budget() {
         assert!(start.elapsed().as_secs() < 3, "{nasty}: {:?}", start.elapsed());
     }
     assert_eq!(told("ls a"), ["ls a r:a"], "the next text is read as ever");
+}
+
+#[test]
+fn loops_and_wrappers_end_where_enough_was_seen() {
+    let words = "1 ".repeat(32);
+    let nested = |depth: usize, body: &str| {
+        format!("{}{body}{}", format!("for x in {words}; do ").repeat(depth), "; done".repeat(depth))
+    };
+    for text in [
+        nested(10, "ls $a"),
+        nested(10, "LANG=C"),
+        nested(10, "[[ a ]]"),
+        nested(3, &format!("ls {}", "a".repeat(40_000))),
+        "env ".repeat(13_000),
+        "command ".repeat(8_000),
+        "timeout 1 ".repeat(6_000) + "ls",
+        format!("git {}status", "-C a ".repeat(10_000)),
+        "cd a && ".repeat(490) + "ls",
+    ] {
+        let start = Instant::now();
+        let commands = script(&text).commands;
+        let asks = |command: &Command| !command.floors.is_empty() || command.bases.contains(&None);
+        assert!(commands.iter().any(asks), "{}", &text[..40]);
+        assert!(start.elapsed().as_millis() < 2_500, "{}: {:?}", &text[..40], start.elapsed());
+    }
+    assert!(
+        script(&nested(10, "rm $a")).commands.iter().any(|c| c.unread.as_ref().is_some_and(|text| text.contains("rm")))
+    );
+    assert_eq!(told(&nested(1, "ls $x")).len(), 32);
+    assert_eq!(told("for a in x y; do for b in x y; do cat $a/$b; done; done").len(), 4);
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Walk {
         let outer = std::mem::take(&mut self.names);
         let flow = self.part(text, bases);
         let seen = std::mem::replace(&mut self.names, outer);
-        if flow.is_some() && !check::agrees(text, seen) {
+        if flow.is_some() && !self.is_spent() && !check::agrees(text, seen) {
             self.push(Command::not_understood(text, "two readings of the shell text do not agree"));
         }
         flow.unwrap_or_else(|| Flow::same(&Bases::unknown()))
@@ -60,6 +60,7 @@ impl Walk {
                 return None;
             }
         };
+        self.walked += text.len();
         self.depth += 1;
         let mut flow = Flow::same(bases);
         for list in &program.complete_commands {
@@ -125,6 +126,9 @@ impl Walk {
     }
 
     fn command(&mut self, command: &ast::Command, bases: &Bases) -> Flow {
+        if !self.spend(&[]) {
+            return Flow::same(bases);
+        }
         match command {
             ast::Command::Simple(simple) => self.simple(simple, bases),
             ast::Command::Compound(compound, redirects) => {
@@ -185,7 +189,7 @@ impl Walk {
                 if let Some(values) = plain_values(clause) {
                     return self.unrolled(clause, &values, bases);
                 }
-                self.bindings.push((clause.variable_name.clone(), None));
+                self.bind(&clause.variable_name, None);
                 self.floor("a loop sets a variable");
                 let values = clause.values.iter().flatten().map(|word| word.value.as_str());
                 self.only_words(values, bases);
@@ -228,7 +232,10 @@ impl Walk {
         let name = &clause.variable_name;
         let mut after_first = None;
         for value in values {
-            self.bindings.push((name.clone(), Some(value.clone())));
+            if self.is_spent() {
+                break;
+            }
+            self.bind(name, Some(value.clone()));
             at = self.list(&clause.body.list, &at).any();
             // The text has the body once.
             self.names.truncate(*after_first.get_or_insert(self.names.len()));
@@ -236,7 +243,7 @@ impl Walk {
         if values.is_empty() {
             self.list(&clause.body.list, &at);
         }
-        self.bindings.push((name.clone(), None));
+        self.bind(name, None);
         self.repeated(bases, &at)
     }
 

@@ -55,6 +55,11 @@ impl Word {
     }
 }
 
+/// Words as one text.
+pub(super) fn joined(words: &[Word]) -> String {
+    words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
 /// Variables of loops over plain words; the last of a name counts, and none stands for what is not known.
 pub(super) type Bindings = Vec<(String, Option<String>)>;
 

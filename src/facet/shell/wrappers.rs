@@ -4,7 +4,7 @@ use super::arguments::{Until, read};
 use super::flow::{Bases, Flow};
 use super::options::Options;
 use super::simple::{Given, Walk, command, is_harmless_variable};
-use super::words::Word;
+use super::words::{Word, joined};
 use super::{base_name, not_understood};
 
 /// A program that runs another.
@@ -28,6 +28,8 @@ enum Runs {
     More,
     /// As texts that are joined and read by a shell.
     Joined,
+    /// As those, up to `:::`, with more words that are read when it runs.
+    Template,
     /// As the text after `-c`.
     Script,
     /// As those, on another machine.
@@ -38,7 +40,12 @@ const SHELL: &str = "-c -l|--login -i -x -e -u -v -n -f -h -m -b -k -p -B -E -H 
     --restricted --verbose --rcfile|--init-file=<! -o= -O=";
 
 const WRAPPERS: &[Wrapper] = &[
-    Wrapper { names: "sh bash dash zsh ksh ash", options: SHELL, skips: 0, runs: Runs::Script },
+    Wrapper {
+        names: "sh bash rbash dash zsh ksh mksh ash yash fish csh tcsh",
+        options: SHELL,
+        skips: 0,
+        runs: Runs::Script,
+    },
     Wrapper {
         names: "env",
         options: "-i|--ignore-environment -0|--null -u|--unset= -C|--chdir=@ -v|--debug -S|--split-string= -P=!",
@@ -64,7 +71,7 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { names: "setsid", options: "-c|--ctty -f|--fork -w|--wait", skips: 0, runs: Runs::Words },
     Wrapper {
         names: "sudo",
-        options: "-A|--askpass -b|--background -E|--preserve-env=? -H|--set-home -k|--reset-timestamp -K -n|--non-interactive -P \
+        options: "-A|--askpass -b|--background -E|--preserve-env=~ -H|--set-home -k|--reset-timestamp -K -n|--non-interactive -P \
             -S|--stdin -u|--user= -g|--group= -h|--host= -p|--prompt= -r|--role= -t|--type= -C|--close-from= -D|--chdir=@ \
             -R|--chroot=<! -T|--command-timeout= -U|--other-user= -i|--login! -s|--shell! -e|--edit! -l|--list -v|--validate",
         skips: 0,
@@ -99,7 +106,7 @@ const WRAPPERS: &[Wrapper] = &[
         names: "parallel",
         options: "-j|--jobs= -k|--keep-order -0|--null -a|--arg-file=< -n|--max-args= -N= -I= -X -m -q --dry-run --bar --progress --eta",
         skips: 0,
-        runs: Runs::More,
+        runs: Runs::Template,
     },
     Wrapper {
         names: "ssh",
@@ -121,14 +128,23 @@ impl Walk {
         let arguments = words.get(1..).unwrap_or_default();
         // `su` takes options after its operand too.
         let until = if wrapper.names == "su" { Until::End } else { Until::Operand };
-        let mut found = read(&Options::parse(wrapper.options), arguments, until, false);
+        let options = Options::parse(wrapper.options);
+        let mut found = read(&options, arguments, until, false);
         let mut rest = arguments.get(found.used..).unwrap_or_default();
         let (skipped, after) = rest.split_at_checked(wrapper.skips.min(rest.len())).unwrap_or_default();
         rest = after;
+        if wrapper.runs == Runs::Elsewhere {
+            // Options may follow the host, too.
+            let more = read(&options, rest, Until::Operand, false);
+            rest = rest.get(more.used..).unwrap_or_default();
+            found.add(more);
+        }
         let has = |name: &str| found.options.iter().any(|option| option == name);
         let asks_only = words.first().is_some_and(|word| word.text == "command") && (has("-v") || has("-V"));
         let script = has("-c") && wrapper.runs == Runs::Script;
-        let split = has("-S") && wrapper.runs == Runs::Environment && wrapper.names == "env";
+        let split = has("-S") && wrapper.names == "env";
+        let for_its_shell = wrapper.names == "su"
+            && (found.before_dashes.is_some() || found.operands.iter().filter(|word| word.text != "-").count() > 1);
         let replaces_the_shell = wrapper.names == "exec" && rest.is_empty();
         let input = given.input;
 
@@ -177,31 +193,42 @@ impl Walk {
                 floor("runs on another machine");
                 made.places.extend(skipped.iter().map(|host| super::Place::read(format!("ssh://{}", host.text))));
             }
-            Runs::More => floor("puts words into the command that are read when it runs"),
+            Runs::More | Runs::Template => floor("puts words into the command that are read when it runs"),
             _ => {}
         }
-        let texts = |words: &[Word]| {
-            let known: Option<Vec<&str>> = words.iter().map(Word::known).collect();
-            known.map(|texts| texts.join(" "))
-        };
+        // None inside: a text that is not known here.
         let text = match wrapper.runs {
-            Runs::Script if script => match wrapper.names {
-                // The option has the text, the operand is a user.
-                "su" => value_of(arguments, &["-c", "--command"]),
-                _ => rest.first().map(|word| texts(std::slice::from_ref(word))),
-            },
-            Runs::Environment if split => value_of(arguments, &["-S", "--split-string"]),
-            Runs::Joined | Runs::Elsewhere if !rest.is_empty() => Some(texts(rest)),
+            // The option has the text, the operand is a user; the last one counts.
+            Runs::Script if script && wrapper.names == "su" => Some(texts(found.values("-c").last().into_iter())),
+            Runs::Script if script => Some(rest.first().and_then(|word| texts(std::iter::once(Some(word))))),
+            // What it splits are options, assignments and a command, as it takes them itself.
+            Runs::Environment if split => {
+                let text = texts(found.values("-S").chain(rest.iter().map(Some)));
+                Some(text.map(|text| format!("env {text}")))
+            }
+            Runs::Joined | Runs::Elsewhere if !rest.is_empty() => Some(texts(rest.iter().map(Some))),
+            Runs::Template => {
+                let inputs = rest.iter().position(|word| word.text.starts_with(":::")).unwrap_or(rest.len());
+                match rest.split_at_checked(inputs) {
+                    // Without a command, what follows are commands.
+                    Some(([], [_, lines @ ..])) => Some(known(lines.iter().map(Some)).map(|lines| lines.join("\n"))),
+                    Some((template, _)) => Some(texts(template.iter().map(Some))),
+                    None => None,
+                }
+            }
             Runs::Script => rest.first().and_then(|word| word.known()).map(|path| {
                 made.places.push(super::Place::read(path));
                 None
             }),
             _ => None,
         };
-        let unknown = matches!(text, Some(None)) && (script || wrapper.runs != Runs::Script);
-        if unknown {
+        if matches!(text, Some(None)) && (script || wrapper.runs != Runs::Script) {
             made.floors.push(not_understood("the script is known only when it runs"));
-            made.unread = Some(words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "));
+            made.unread = Some(joined(words));
+        }
+        if for_its_shell {
+            made.floors.push(not_understood("words for the shell that `su` starts"));
+            made.unread = Some(joined(words));
         }
         if split {
             made.floors.push(not_understood("`env -S` splits a text in a way of its own"));
@@ -236,19 +263,14 @@ impl Walk {
 
 /// Whether a shell reads texts as they are parsed here, or refuses them.
 fn reads_as_bash(name: &str) -> bool {
-    matches!(name, "sh" | "bash" | "dash" | "su")
+    matches!(name, "sh" | "bash" | "rbash" | "dash" | "su")
 }
 
-/// The value of an option, attached or not: none if it is not there, none inside if it is not known.
-fn value_of(arguments: &[Word], names: &[&str]) -> Option<Option<String>> {
-    arguments.iter().enumerate().find_map(|(at, word)| {
-        names.iter().find_map(|name| {
-            let rest = word.text.strip_prefix(name)?;
-            let rest = rest.strip_prefix('=').unwrap_or(rest);
-            if !rest.is_empty() {
-                return Some(word.known.then(|| rest.to_owned()));
-            }
-            Some(arguments.get(at + 1).and_then(Word::known).map(str::to_owned))
-        })
-    })
+/// The texts of words, if all of them are there and known.
+fn known<'a>(words: impl Iterator<Item = Option<&'a Word>>) -> Option<Vec<&'a str>> {
+    words.map(|word| word?.known()).collect()
+}
+
+fn texts<'a>(words: impl Iterator<Item = Option<&'a Word>>) -> Option<String> {
+    known(words).map(|texts| texts.join(" "))
 }

@@ -37,6 +37,7 @@ impl Tree {
             canonical: None,
             recursive,
             command: None,
+            word: None,
             below: None,
         });
         Facet { kind, floors: Vec::new() }

@@ -250,3 +250,101 @@ fn a_deny_reaches_every_command_and_spelling() {
     assert_eq!(verdict(&except, "rm -r build/x"), Ask);
     assert_eq!(verdict(&except, "rm -r build/x src"), Deny);
 }
+
+#[test]
+fn an_allow_covers_the_words_that_it_names() {
+    for (command, text) in [
+        ("terraform plan", "terraform plan"),
+        ("gh pr list", "gh pr list"),
+        ("aws s3 ls", "aws s3 ls"),
+        ("mvn test", "mvn test -q"),
+        ("npm run build", "npm run build"),
+        ("pip install requests", "pip install requests"),
+        ("docker compose up", "docker compose up"),
+        ("cargo +nightly check", "cargo +nightly check"),
+    ] {
+        let rule = format!("{{verdict: allow, command: {command}}}");
+        assert_eq!(verdict(&[&rule], text), Allow, "{text}");
+    }
+    for (command, text) in [
+        ("terraform", "terraform plan"),
+        ("terraform plan", "terraform plan plan"),
+        ("terraform plan", "terraform plan /etc/passwd"),
+        ("terraform plan", "terraform plan > plan"),
+        ("terraform plan", "terraform -chdir=x plan"),
+        ("npm run build", "npm run build build"),
+        ("npm run", "npm run build"),
+        ("cargo check", "cargo +nightly check"),
+        ("rm plan", "rm plan"),
+    ] {
+        let rule = format!("{{verdict: allow, command: {command}}}");
+        assert_eq!(verdict(&[&rule], text), Ask, "{text}");
+    }
+    let rules = ["{verdict: allow, command: terraform plan}", "{verdict: deny, path: plan}"];
+    assert_eq!(verdict(&rules, "terraform plan"), Deny);
+}
+
+#[test]
+fn words_that_kinds_are_listed_in_are_refused_with_them() {
+    let deny = [
+        "{verdict: allow, command: kubectl get}",
+        "{verdict: deny, command: [kubectl get secret, kubectl get secrets]}",
+    ];
+    let except =
+        ["{verdict: allow, command: kubectl get, except: [{command: [kubectl get secret, kubectl get secrets]}]}"];
+    for text in [
+        "kubectl get secret",
+        "kubectl get secret/db",
+        "kubectl get pods,secrets",
+        "kubectl get secrets.v1. -o yaml",
+        "kubectl get pod/a secret/b",
+        "kubectl -n x get -o yaml secrets",
+    ] {
+        assert_eq!(verdict(&deny, text), Deny, "{text}");
+        assert_eq!(verdict(&except, text), Ask, "{text}");
+    }
+    assert_eq!(verdict(&deny, "kubectl get --raw /api/v1/namespaces/x/secrets"), Deny);
+    assert_eq!(verdict(&deny, "kubectl get --raw=/api/v1/secrets"), Deny);
+    for text in ["kubectl get pods", "kubectl get pods,services -o wide", "kubectl get pod/secret-free"] {
+        assert_eq!(verdict(&deny, text), Allow, "{text}");
+        assert_eq!(verdict(&except, text), Allow, "{text}");
+    }
+}
+
+#[test]
+fn what_may_run_a_denied_command_asks_where_the_rest_is_allowed() {
+    let config = UpstreamConfig::new("files", Transport::Workspace, "/root".into());
+    let space = Space::new(&UpstreamConfig { filesystem: crate::config::FileSystem::None, ..config });
+    let policy = policy("groups:\n  g:\n    otherwise: allow\n    rules:\n      - {verdict: deny, command: rm}\n");
+    let verdict = |text: &str| {
+        let touched = extract_shell(&space, text).unwrap();
+        judge(&policy, &call("run_shell"), &touched, &space).verdict
+    };
+    for text in [
+        "caffeinate rm x",
+        "setpriv --nnp rm x",
+        "fakeroot -- rm x",
+        "bwrap --bind / / rm x",
+        "valgrind rm x",
+        "hyperfine 'rm x'",
+        "docker exec c rm x",
+        "kubectl exec p -- rm x",
+        "npm exec -- rm x",
+        "uv run rm x",
+        "git submodule foreach 'rm x'",
+        "git bisect run rm x",
+        "git -c alias.x='!rm x' x",
+        "sort --compress-program=rm a",
+        "sed '1e rm x' a",
+    ] {
+        assert_eq!(verdict(text), Ask, "{text}");
+    }
+    for text in ["rm x", "fish -c 'rm x'", "nice rm x"] {
+        assert_eq!(verdict(text), Deny, "{text}");
+    }
+    for text in
+        ["echo rm", "caffeinate ls x", "git commit -m 'rm x'", "sort -o out a", "grep rm a", "docker run alpine ls"]
+    {
+        assert_eq!(verdict(text), Allow, "{text}");
+    }
+}

@@ -186,7 +186,10 @@ impl Operands {
                     }
                     in_a_revision(text, found);
                 }
-                Some(text) => found.places.push(Place::new(text, access).recursive(recursive)),
+                Some(text) => {
+                    let word = access.is_none().then_some(at);
+                    found.places.push(Place { word, ..Place::new(text, access).recursive(recursive) });
+                }
                 None if word.pattern && access == Some(Access::Read) && !matches!(self, Self::Trees(_)) => {
                     found.places.push(Place::matched(word));
                 }

@@ -70,7 +70,7 @@ pub(super) const PROGRAMS: &[Line] = &[
     (
         "tail",
         Paths(Some(Read)),
-        "-c|--bytes= -n|--lines= -f|--follow=? -F -q|--quiet|--silent -v|--verbose -z|--zero-terminated \
+        "-c|--bytes= -n|--lines= -f|--follow=~ -F -q|--quiet|--silent -v|--verbose -z|--zero-terminated \
         -s|--sleep-interval= --pid= --retry --max-unchanged-stats= --help --version -#",
     ),
     (
