@@ -5,16 +5,17 @@ use crate::facet::{SqlFacet, StatementKind};
 use crate::pattern::{NamePattern, PatternError, Side};
 
 /// Whether the statements of a facet are of these kinds: all of them for what loosens, any of them for what tightens. A
-/// text that is not read may hold anything.
+/// text that is not read may hold anything, and what it calls or loads may do anything.
 pub(super) fn are(kinds: &[StatementKind], thing: Thing<'_>, side: Side) -> Truth {
     match thing {
         _ if kinds.is_empty() => Truth::True,
         Thing::Sql(sql) if sql.kinds.is_empty() => Truth::Unknown,
         Thing::Sql(sql) => match side {
-            Side::Exact => sql.kinds.iter().all(|kind| kinds.contains(kind)),
-            Side::Wide => sql.kinds.iter().any(|kind| kinds.contains(kind)),
-        }
-        .into(),
+            Side::Exact => sql.kinds.iter().all(|kind| kinds.contains(kind)).into(),
+            Side::Wide if sql.kinds.iter().any(|kind| kinds.contains(kind)) => Truth::True,
+            Side::Wide if sql.kinds.iter().all(|kind| kind.is_only_itself()) => Truth::False,
+            Side::Wide => Truth::Unknown,
+        },
         _ => Truth::False,
     }
 }
@@ -112,7 +113,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use Side::{Exact, Wide};
-    use StatementKind::{Call, Delete, Insert, Select};
+    use StatementKind::{Call, Copy, Delete, Insert, Other, Select, Set};
     use Truth::{False, True, Unknown};
 
     fn facet(kinds: &[StatementKind], tables: &[&str]) -> SqlFacet {
@@ -130,6 +131,11 @@ mod tests {
         assert_eq!(are(&[Select, Delete], Thing::Sql(&both), Exact), True);
         assert_eq!(are(&[Delete, Insert], Thing::Sql(&both), Wide), True);
         assert_eq!(are(&[Insert], Thing::Sql(&both), Wide), False);
+        assert_eq!(are(&[Insert], Thing::Sql(&facet(&[Set], &[])), Wide), False);
+        for may in [Call, Copy, Other] {
+            assert_eq!(are(&[Delete], Thing::Sql(&facet(&[Select, may], &[])), Wide), Unknown, "{may:?}");
+            assert_eq!(are(&[Select], Thing::Sql(&facet(&[Select, may], &[])), Exact), False, "{may:?}");
+        }
         for side in [Exact, Wide] {
             assert_eq!(are(&[Select], Thing::Sql(&SqlFacet::default()), side), Unknown);
             assert_eq!(are(&[Select], Thing::Other, side), False);

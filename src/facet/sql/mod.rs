@@ -3,6 +3,7 @@
 //! A text is read where the upstream's dialect, or without one each of four, finds the same in it; anything else is not
 //! read at all, and a floor asks. What a view, trigger, rule, operator or cast runs in the database is not seen here.
 
+mod attribute;
 mod definition;
 mod functions;
 mod plain;
@@ -71,6 +72,11 @@ impl StatementKind {
     /// The word in YAML and JSON.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("other", |(name, _)| name)
+    }
+
+    /// Whether it surely is of no other kind: what is called, loaded or not known may delete as well.
+    pub const fn is_only_itself(self) -> bool {
+        !matches!(self, Self::Call | Self::Copy | Self::Other)
     }
 
     /// Whether the tables that the statement names are all that it touches.

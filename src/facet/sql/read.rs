@@ -11,6 +11,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
+use super::attribute::Attributes;
 use super::definition::Reach;
 use super::functions::{is_called, is_pure};
 use super::plain::Start;
@@ -55,8 +56,11 @@ pub(super) fn read(text: &str, dialect: Option<Dialect>, starts: &[Start]) -> Re
     if statements.is_empty() {
         return Err("an SQL text without a statement".to_owned());
     }
-    let mut walk = Walk { dialect, found: SqlFacet::default(), scopes: Vec::new() };
+    let mut walk = Walk { dialect, found: SqlFacet::default(), scopes: Vec::new(), attributes: Attributes::default() };
     let _: ControlFlow<()> = statements.visit(&mut walk);
+    if matches!(dialect, None | Some(Dialect::Postgres)) && walk.attributes.call() {
+        walk.kind(Kind::Call);
+    }
     Ok(walk.found)
 }
 
@@ -108,6 +112,7 @@ struct Walk {
     found: SqlFacet,
     /// The queries that are being visited, outermost first.
     scopes: Vec<Scope>,
+    attributes: Attributes,
 }
 
 /// The names that a query's `WITH` gives.
@@ -134,10 +139,14 @@ impl Walk {
                 _ => return self.kind(Kind::Other),
             }
         }
+        // Whatever the schema is: SQLite finds its function tables in each.
+        if let Some(ObjectNamePart::Identifier(last)) = name.0.last()
+            && is_called(&last.value, self.dialect)
+        {
+            self.kind(Kind::Call);
+        }
+        self.attributes.table(name);
         if let [ObjectNamePart::Identifier(only)] = name.0.as_slice() {
-            if is_called(&only.value, self.dialect) {
-                self.kind(Kind::Call);
-            }
             let word = only.value.to_ascii_lowercase();
             // The parser may take a modifier for the table, and the table for its alias.
             if only.quote_style.is_none() && MODIFIERS.contains(&word.as_str()) {
@@ -206,6 +215,13 @@ impl Walk {
                 if replaces {
                     self.kind(Kind::Delete);
                 }
+                if let Some(alias) = &insert.table_alias {
+                    self.attributes.row(&alias.alias);
+                }
+                if insert.on.is_some() {
+                    // The row that could not be inserted.
+                    self.attributes.row(&Ident::new("excluded"));
+                }
                 if insert.on.is_some() { &[Kind::Insert, Kind::Update] } else { &[Kind::Insert] }
             }
             Statement::Update(update) => {
@@ -255,7 +271,10 @@ impl Walk {
             | Statement::Savepoint { .. }
             | Statement::ReleaseSavepoint { .. } => &[Kind::Tx],
             Statement::Set(_) | Statement::Reset(_) if is_of_rights(statement) => &[Kind::Set, Kind::Dcl],
-            Statement::Set(_) | Statement::Reset(_) | Statement::Use(_) | Statement::Pragma { .. } => &[Kind::Set],
+            // Some write to the schema, to files, or run statements later.
+            Statement::Pragma { .. } => &[Kind::Set, Kind::Other],
+            Statement::Set(_) if is_of_server(statement) => &[Kind::Set, Kind::Other],
+            Statement::Set(_) | Statement::Reset(_) | Statement::Use(_) => &[Kind::Set],
             Statement::Call(_)
             | Statement::Execute { .. }
             | Statement::Prepare { .. }
@@ -272,6 +291,12 @@ fn is_of_rights(statement: &Statement) -> bool {
     let text = statement.to_string().to_ascii_lowercase();
     let name = text.split('=').next().unwrap_or_default();
     ["role", "authorization", "password"].iter().any(|word| name.contains(word))
+}
+
+/// Whether a setting is the server's: MySQL's `SET GLOBAL init_connect` is run for others, `general_log_file` is written.
+fn is_of_server(statement: &Statement) -> bool {
+    let text = statement.to_string().to_ascii_lowercase();
+    ["global", "persist"].iter().any(|word| text.contains(word))
 }
 
 /// Definitions that go beyond tables.
@@ -317,6 +342,7 @@ impl Visitor for Walk {
         }
         let given = query.with.iter().flat_map(|with| &with.cte_tables);
         let names: Vec<Ident> = given.clone().map(|cte| cte.alias.name.clone()).collect();
+        names.iter().for_each(|name| self.attributes.row(name));
         let queries = given.map(|cte| std::ptr::from_ref(&*cte.query)).collect();
         let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
         self.scopes.push(Scope { visible: names.len(), names, queries, recursive });
@@ -353,6 +379,7 @@ impl Visitor for Walk {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        self.attributes.factor(factor);
         match factor {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.function(name),
             TableFactor::Table { .. }
@@ -367,6 +394,7 @@ impl Visitor for Walk {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.attributes.expr(expr);
         match expr {
             Expr::Function(function) => self.function(&function.name),
             Expr::BinaryOp { op, .. } => match op {

@@ -114,7 +114,7 @@ fn what_looks_like_a_select_and_does_more_is_none() {
     all_say(
         &[
             ("attach database 'x.db' as y", "other"),
-            ("pragma writable_schema = 1", "set"),
+            ("pragma writable_schema = 1", "set other"),
             ("vacuum into 'x.db'", "unread"),
             ("select * from 'file.csv'", "select other"),
             ("select load_extension('x')", "select call"),
@@ -130,7 +130,8 @@ fn what_looks_like_a_select_and_does_more_is_none() {
             ("select load_file('/etc/passwd')", "select call"),
             ("select benchmark(1, 2), get_lock('a', 1)", "select call"),
             ("load data infile '/etc/passwd' into table t", "unread"),
-            ("set global general_log = 1", "set"),
+            ("set global general_log = 1", "set other"),
+            ("set @@persist.init_connect = 'drop table t'", "set other"),
             ("set @x = 1", "set"),
             ("select @@global.version, @x", "select"),
             ("select * from t # the end", "select on t"),
@@ -429,9 +430,69 @@ fn a_function_is_pure_only_where_the_database_has_it() {
             ("select * from fsdir", "select call on fsdir"),
             ("select * from pragma_database_list", "select call on pragma_database_list"),
             ("select * from sqlite_master", "select on sqlite_master"),
+            ("select * from main.fsdir where path = '/etc/passwd'", "select call on main.fsdir"),
+            ("select * from temp.fsdir", "select call on temp.fsdir"),
+            ("select * from \"main\".\"fsdir\"", "select call on main.fsdir"),
+            ("select * from main.sqlite_dbpage", "select call on main.sqlite_dbpage"),
+            ("select * from main.pragma_database_list", "select call on main.pragma_database_list"),
+            ("select * from main.sqlite_master", "select on main.sqlite_master"),
         ],
         &[Some(Sqlite)],
     );
     assert_eq!(says("select total(a) from t", None), "unread");
     assert_eq!(says("select * from fsdir", None), "unread");
+}
+
+/// Each of the first list was run by PostgreSQL 15.
+#[test]
+fn a_dot_may_call_a_function() {
+    all_say(
+        &[
+            ("select ('PG_VERSION'::text).pg_read_file", "select call"),
+            ("select (1.5::float8).pg_sleep", "select call"),
+            ("select ('s'::regclass).nextval", "select call"),
+            ("select a[1].pg_read_file from t", "select call on t"),
+            ("select (select u from users u).wipe", "select call on users"),
+            ("select f.pg_read_file from upper('PG_VERSION') f", "select call on upper"),
+            ("select upper.pg_read_file from upper('PG_VERSION')", "select call on upper"),
+            ("select f.pg_read_file from upper('PG_VERSION') as f(x)", "select call on upper"),
+            ("select f.pg_read_file from lateral upper('PG_VERSION') f", "select call"),
+            ("select f.lo_import from unnest(array['/etc/hostname']) f", "select call"),
+            ("update t set a = f.pg_sleep from abs(9) f", "update call on abs t"),
+            ("update t set a = 1 where ('s'::regclass).nextval > 1", "update call on t"),
+            ("delete from t using upper('x') f where f.pg_read_file = ''", "delete call on t upper"),
+            ("insert into t select f.pg_read_file from upper('x') f", "select insert call on t upper"),
+            ("select t.a from t union select t.pg_read_file from upper('x') t", "select call on t upper"),
+            ("select f.x, f.\"X\" from upper('a') as f(x)", "select call on upper"),
+            ("select nobody.pg_read_file from t", "select call on t"),
+        ],
+        &[Some(Postgres)],
+    );
+    all_say(
+        &[
+            (
+                "select u.id, u.name, o.total from users u join sales.orders as o on o.user_id = u.id",
+                "select on sales.orders users",
+            ),
+            ("select users.id, public.users.name from public.users", "select on public.users"),
+            ("select x.a from (select 1 as a) x", "select"),
+            ("with w as (select 1 as a) select w.a from w", "select"),
+            ("select t.list[1], list[1] from t", "select on t"),
+            ("select g.n from generate_series(1, 9) as g(n)", "select on generate_series"),
+            ("select e.key, e.value from t, jsonb_each(t.data) e", "select on jsonb_each t"),
+            ("select e.a, e.nr from unnest(array[1]) with ordinality as e(a, nr)", "select"),
+            (
+                "insert into t as x (a) values (1) on conflict (a) do update set b = x.b + excluded.b",
+                "insert update on t",
+            ),
+            ("update t set a = s.a from s where s.id = t.id", "update on s t"),
+            ("select t.* from t where exists (select 1 from s where s.id = t.id)", "select on s t"),
+        ],
+        &[Some(Postgres)],
+    );
+    for text in ["select (a).b from t", "select f.b from json_each('{}') f"] {
+        assert_eq!(says(text, None), "unread", "{text}");
+    }
+    assert_eq!(says("select f.key from json_each('{}') f", Some(Sqlite)), "select on json_each");
+    all_say(&[("select u.id from users u where u.a = 1", "select on users")], &[None, Some(MySql), Some(Sqlite)]);
 }
