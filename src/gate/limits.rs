@@ -189,7 +189,8 @@ impl Gate {
             return Reserved::Asks(over.into_iter().map(|(charge, _)| charge).collect());
         }
         over.retain(|found| !asks(found));
-        let why: Vec<String> = over.iter().map(|(charge, wait)| sentence(charge, *wait)).collect();
+        let mut why: Vec<String> = over.iter().map(|(charge, wait)| sentence(charge, *wait)).collect();
+        why.dedup();
         let wait = over.iter().map(|(_, wait)| *wait).reduce(|one, other| Some(one?.max(other?))).flatten();
         Reserved::Over(Over { why: why.join("; "), wait })
     }

@@ -28,13 +28,22 @@ pub(super) enum Test {
     /// `gt`, `ge`, `lt`, `le`.
     Compared(Comparison, Decimal),
     /// The whole string.
-    Regex(Regex),
+    Regex(Expression),
     /// The whole string.
     Glob(NamePattern),
     /// Somewhere in the string.
     Contains(Text),
     /// Whether it is there at all; never unknown.
     Present(bool),
+}
+
+/// A regular expression for a whole string.
+#[derive(Debug)]
+pub(super) struct Expression {
+    /// As it was written.
+    pub exact: Regex,
+    /// Where a `.` is a line break too, or a deny of `.*rm.*` would be passed by with one; none where that is the same.
+    pub wide: Option<Regex>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -144,7 +153,11 @@ impl Test {
                 scalars.iter().map(|scalar| scalar.equals(given, side)).max().unwrap_or(Truth::Unknown)
             }
             (Self::Compared(comparison, bound), Given::Number(number)) => comparison.holds(number, bound).into(),
-            (Self::Regex(regex), Given::Text(text)) => regex.is_match(text).into(),
+            (Self::Regex(expression), Given::Text(text)) => match side {
+                Side::Exact => expression.exact.is_match(text),
+                Side::Wide => expression.wide.as_ref().unwrap_or(&expression.exact).is_match(text),
+            }
+            .into(),
             (Self::Glob(pattern), Given::Text(text)) => pattern.matches(text, side).into(),
             (Self::Contains(part), Given::Text(text)) => match side {
                 Side::Exact => text.contains(&*part.exact),

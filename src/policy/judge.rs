@@ -97,6 +97,7 @@ impl Judgement {
             return self;
         }
         let mut labels: Vec<String> = over.iter().map(Charge::label).collect();
+        labels.dedup();
         let mut asked = self.limit_asks.clone();
         asked.iter_mut().for_each(|asked| asked.asked_by.clone_from(&labels));
         self.requirement = match (self.requirement, asked) {
@@ -109,6 +110,7 @@ impl Judgement {
         }
         self.verdict = self.verdict.max(Verdict::Ask);
         self.reasons.extend(over.iter().map(|charge| format!("The limit of `{}` is {}.", charge.rule, charge.words)));
+        self.reasons.dedup();
         self.decided_by.append(&mut labels);
         self.decided_by.sort();
         self
@@ -250,7 +252,7 @@ fn charges(bench: &Bench<'_>, judged: &[Judged<'_>]) -> Vec<Charge> {
             limited.insert(&rule.label, (rule, limit));
         }
     }
-    limited.into_values().map(|(rule, limit)| Charge::of(rule, limit, bench.subject)).collect()
+    limited.into_values().flat_map(|(rule, limit)| Charge::of(rule, limit, bench.subject)).collect()
 }
 
 /// The strictest verdict of all facets, and all that said it, by label.

@@ -1,6 +1,7 @@
 //! `limit` on an allow: how much of what it allows, in what time. This room says what a call takes and where; the gate
 //! and the store keep count.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::OnceLock;
@@ -18,6 +19,9 @@ use crate::clock::Timestamp;
 use crate::message::Value;
 use crate::message::json::Kind;
 use crate::pattern::fold;
+
+/// How many counters a call may have a part in by one limit; more are over it.
+const MAX_COUNTERS: usize = 256;
 
 /// A rule's `limit`.
 #[derive(Debug)]
@@ -96,32 +100,36 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// What `limit` says of a call that a rule allows.
-    pub(super) fn of(rule: &Rule, limit: &Limit, subject: &Subject<'_>) -> Self {
-        let mut hash = Sha256::new();
-        let mut add = |text: &str| {
-            hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
-            hash.update(text);
-        };
-        add(&rule.label);
-        add(&limit.to_string());
+    /// What `limit` says of a call that a rule allows: one for each counter that it has a part in. A call to three people
+    /// counts for each of them, so that no other list of the same people opens another counter.
+    pub(super) fn of(rule: &Rule, limit: &Limit, subject: &Subject<'_>) -> Vec<Self> {
+        let mut shared_by = vec![vec![rule.label.clone(), limit.to_string()]];
         let mut known = true;
         for by in &limit.by {
-            match by {
-                By::Agent => add(subject.agent.unwrap_or_default()),
-                By::Argument(pointer) => match shared(subject.arguments, pointer) {
-                    Some(value) => add(&value),
-                    None => known = false,
-                },
+            let values = match by {
+                By::Agent => Some(BTreeSet::from([subject.agent.unwrap_or_default().to_owned()])),
+                By::Argument(pointer) => shared(subject.arguments, pointer),
+            };
+            let values = values.filter(|values| values.len().saturating_mul(shared_by.len()) <= MAX_COUNTERS);
+            known &= values.is_some();
+            if let Some(values) = values {
+                let with = |value: &String| {
+                    shared_by.iter().map(|before| [before.clone(), vec![value.clone()]].concat()).collect::<Vec<_>>()
+                };
+                shared_by = values.iter().flat_map(with).collect();
             }
         }
+        shared_by.iter().map(|parts| Self::on(&key(parts), known, rule, limit, subject)).collect()
+    }
+
+    fn on(key: &str, known: bool, rule: &Rule, limit: &Limit, subject: &Subject<'_>) -> Self {
         let (amount, max, calls) = match &limit.of {
             Of::Calls(calls) => (Some(Decimal::from(1)), Decimal::from(calls.get()), Some(*calls)),
             Of::Sum { pointer, max, .. } => (sum(subject.arguments, pointer), max.clone(), None),
         };
         Self {
             rule: rule.label.clone(),
-            key: hex::encode(hash.finalize()),
+            key: key.to_owned(),
             period: limit.period,
             amount: amount.filter(|_| known),
             max,
@@ -204,11 +212,21 @@ fn sum(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option<Decimal> {
     numbers(arguments, pointer)?.into_iter().try_fold(Decimal::from(0), add)
 }
 
-/// A value as one that counters are told apart by: what an upstream may take for the same is the same, so that no other
+/// The name of a counter.
+fn key(parts: &[String]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(part);
+    }
+    hex::encode(hash.finalize())
+}
+
+/// The values that counters are told apart by: what an upstream may take for the same is the same, so that no other
 /// spelling opens another counter.
-fn shared(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option<String> {
+fn shared(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option<BTreeSet<String>> {
     let found = super::args::all(arguments, pointer)?;
-    let texts: Option<Vec<String>> = found
+    let texts: Option<BTreeSet<String>> = found
         .into_iter()
         .map(|value| match &value.kind {
             Kind::Bool(value) => Some(value.to_string()),
@@ -216,7 +234,7 @@ fn shared(arguments: Option<&Value>, pointer: &[Box<str>]) -> Option<String> {
             Kind::Null | Kind::Array(_) | Kind::Object(_) => None,
         })
         .collect();
-    texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\0"))
+    texts.filter(|texts| !texts.is_empty())
 }
 
 /// One spelling of a text: without case and Unicode form, and of a number as tools read numbers, which is more than JSON
@@ -325,6 +343,9 @@ mod tests {
         }
         assert_eq!(value(r#"{"o":"Ab"}"#), value(r#"{"o":"aB\u200b"}"#));
         assert_ne!(value(r#"{"o":"a"}"#), value(r#"{"o":"b"}"#));
+        let each = |text: &str| with(text, |value| shared(value, &pointer("/to/*")));
+        assert_eq!(each(r#"{"to":["b","a","A"]}"#), each(r#"{"to":["a","b"]}"#), "one counter for each");
+        assert_eq!(each(r#"{"to":["a","a"]}"#).unwrap().len(), 1);
         for none in [r#"{}"#, r#"{"O":1}"#, r#"{"o":null}"#, r#"{"o":[]}"#, r#"{"o":{}}"#] {
             assert_eq!(value(none), None, "{none}");
         }

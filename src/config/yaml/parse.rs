@@ -51,10 +51,11 @@ fn decode(bytes: &[u8]) -> Result<&str, (Mark, String, &'static str)> {
 }
 
 /// Refuses characters that would let a file read otherwise than it looks (CVE-2021-42574), in comments too. Joiners and
-/// emoji selectors are part of ordinary writing.
+/// emoji selectors are part of ordinary writing; a carriage return before a line feed is part of it. Alone it ends a line
+/// for YAML, and shows none.
 fn refuse_hidden(text: &str, report: &mut Report) {
     for (line, content) in (1..).zip(text.lines()) {
-        let hidden = |c: char| is_invisible(c) && !matches!(c, '\t' | '\r' | '\u{200c}' | '\u{200d}' | '\u{fe0f}');
+        let hidden = |c: char| is_invisible(c) && !matches!(c, '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0f}');
         if let Some((column, c)) = (1..).zip(content.chars()).find(|(_, c)| hidden(*c)) {
             report
                 .error(Mark { line, column }, format!("U+{:04X} stands here, which nobody can see", c as u32))

@@ -45,6 +45,7 @@ fn each_ambiguity_is_refused_with_its_place() {
         ("# only a remark\n", &["0:0: the file is empty"]),
         ("---\n", &["1:4: there is no value here"]),
         ("a: 1 # x\u{202e}y\n", &["1:9: U+202E stands here, which nobody can see"]),
+        ("a: 1 # x\rb: 2\r\n", &["1:9: U+000D stands here, which nobody can see"]),
     ] {
         assert_eq!(found(text), expected, "{text:?}");
     }

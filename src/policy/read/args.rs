@@ -1,12 +1,12 @@
 //! The `args` field.
 
-use regex::{Regex, RegexBuilder};
+use regex::RegexBuilder;
 
 use super::fields::pattern;
 use super::shape::{self, Field, Shape, field};
 use crate::config::yaml::{Core, Entry, Fields as Yaml, Kind, Mark, Node, Report};
 use crate::pattern::{NamePattern, PatternError};
-use crate::policy::args::{ArgTest, Comparison, Scalar, Test, Text};
+use crate::policy::args::{ArgTest, Comparison, Expression, Scalar, Test, Text};
 use crate::policy::decimal::Decimal;
 
 const COMPARISONS: [(&str, Comparison); 4] = [
@@ -122,7 +122,7 @@ pub(super) fn number(node: &Node, report: &mut Report) -> Option<Decimal> {
 }
 
 /// An expression for the whole string. It must be one by itself, or its brackets could close ours.
-fn whole(text: &str) -> Result<Regex, PatternError> {
+fn whole(text: &str) -> Result<Expression, PatternError> {
     let compile = |text: &str| {
         RegexBuilder::new(text).size_limit(REGEX_SIZE).build().map_err(|error| PatternError {
             what: match error {
@@ -134,7 +134,11 @@ fn whole(text: &str) -> Result<Regex, PatternError> {
     };
     compile(text)?;
     // Under `(?x)` a comment at the end goes on to the end of its line.
-    compile(&format!(r"\A(?:{text})\z")).or_else(|_| compile(&format!("\\A(?:{text}\n)\\z")))
+    let whole = |flags: &str| {
+        compile(&format!(r"{flags}\A(?:{text})\z")).or_else(|_| compile(&format!("{flags}\\A(?:{text}\n)\\z")))
+    };
+    let wide = text.contains('.').then(|| whole("(?s)")).transpose()?;
+    Ok(Expression { exact: whole("")?, wide })
 }
 
 fn part(text: &str) -> Result<Text, PatternError> {

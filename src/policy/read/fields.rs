@@ -134,11 +134,28 @@ pub(super) fn pattern<T>(
     parse: impl Fn(&str) -> Result<T, PatternError>,
 ) -> Option<T> {
     let text = node.text(report)?;
+    let parse = |text: &str| plain(name, text).and_then(|()| parse(text));
     parse(text)
         .map_err(|error| {
             report.error(node.at, format!("`{name}`: `{text}`: {}", error.what)).help(error.help.as_deref());
         })
         .ok()
+}
+
+/// Refuses what other languages of patterns have, and ours would take for a part of a name.
+fn plain(name: &str, text: &str) -> Result<(), PatternError> {
+    const TYPOGRAPHIC: [char; 8] = ['“', '”', '„', '‟', '‘', '’', '‚', '‛'];
+    let wrong = |what: &str, help: String| Err(PatternError { what: what.into(), help: Some(help) });
+    if !MATCHING.iter().any(|field| field.name == name) {
+        return Ok(());
+    }
+    if let Some(rest) = text.strip_prefix('!') {
+        return wrong("`!` is no negation", format!("put it under `except: [{{ {name}: {rest} }}]`"));
+    }
+    if text.starts_with(TYPOGRAPHIC) || text.ends_with(TYPOGRAPHIC) {
+        return wrong("typographic quotes are part of the text", "write `\"`, or no quotes".into());
+    }
+    Ok(())
 }
 
 fn words<T: Copy>(yaml: &mut Yaml<'_>, name: &'static str, words: &[(&str, T)], report: &mut Report) -> Vec<T> {
