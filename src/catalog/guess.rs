@@ -28,6 +28,8 @@ const PATH_WORDS: &[&str] = &[
     "cwd",
     "workdir",
     "dirname",
+    "attachment",
+    "attachments",
 ];
 
 /// A whole name that means a path, where its last word alone would not.
@@ -49,7 +51,7 @@ pub(super) fn tool(input_schema: Option<&Value>) -> Tool {
 }
 
 /// Whether an argument of that name is likely to be a path, however it is cased (`filePath`, `file-path`, `FILE_PATH`).
-pub fn names_a_path(name: &str) -> bool {
+fn names_a_path(name: &str) -> bool {
     let words = words(name);
     let last = words.last().map(String::as_str).unwrap_or_default();
     PATH_WORDS.contains(&last) || PATH_NAMES.contains(&words.concat().as_str())
@@ -61,7 +63,8 @@ pub(super) fn declares_a_list(schema: Option<&Value>, pointer: &Pointer) -> bool
     property.flatten().is_some_and(|property| holds(property, "array"))
 }
 
-fn argument(name: &str) -> Option<Argument> {
+/// What an argument of that name is likely to be: a path, a command or a URL; none where the name tells nothing.
+pub fn argument(name: &str) -> Option<Argument> {
     let words = words(name);
     let last = words.last().map(String::as_str).unwrap_or_default();
     if names_a_path(name) {

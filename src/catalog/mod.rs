@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::record::Access;
 
-pub use guess::names_a_path;
+pub use guess::argument as guessed_argument;
 pub use pointer::{Pointer, Selected};
 
 /// The entries that an upstream uses.

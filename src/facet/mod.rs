@@ -194,6 +194,9 @@ pub struct UrlFacet {
     /// The command that names it: the last one before it.
     #[serde(default, rename = "of_command", skip_serializing_if = "Option::is_none", with = "recorded::command")]
     pub command: Option<Arc<CommandFacet>>,
+    /// Whether nobody says that the argument is a URL: no `host` of an allow covers it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unmarked: bool,
 }
 
 /// An e-mail address that a call names.
@@ -205,6 +208,9 @@ pub struct AddressFacet {
     /// Its domain, in the form of [`UrlFacet::host`]; none, with a floor, where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Whether nobody says that the argument is an address: no `host` of an allow covers it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unmarked: bool,
 }
 
 /// A path that a call names.

@@ -101,12 +101,22 @@ pub(super) enum Thing<'a> {
     Remote {
         /// None where it has none, or where it is not known.
         host: Option<&'a str>,
-        /// Whether all readers find that host, or none.
-        sure: bool,
+        sure: Sure,
     },
     Command,
     Sql(&'a SqlFacet),
     Other,
+}
+
+/// How far the host of a facet is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sure {
+    /// All readers find that host, or none.
+    Yes,
+    /// That is the host, if the argument is one at all: nobody has marked it.
+    Unmarked,
+    /// Another reader may go elsewhere.
+    No,
 }
 
 /// The matching fields of a rule or of an exception; an empty list is a field that is not there.

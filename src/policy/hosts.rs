@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::Host;
 
-use super::fields::{Thing, Truth};
+use super::fields::{Sure, Thing, Truth};
 use crate::pattern::{NamePattern, PatternError, Side};
 
 /// One entry of `host`.
@@ -35,11 +35,10 @@ pub(super) fn hold(patterns: &[HostPattern], thing: Thing<'_>, side: Side) -> Tr
     let matched = host
         .and_then(|host| Host::parse(host).ok())
         .is_some_and(|host| patterns.iter().any(|pattern| pattern.matches(&host, side)));
-    match (matched, sure) {
-        (_, true) => matched.into(),
-        // Another reader may go elsewhere.
-        (true, false) if side == Side::Wide => Truth::True,
-        (_, false) => Truth::Unknown,
+    match (sure, side) {
+        (Sure::Yes, _) | (Sure::Unmarked, Side::Wide) => matched.into(),
+        (Sure::No, Side::Wide) if matched => Truth::True,
+        (Sure::Unmarked, Side::Exact) | (Sure::No, _) => Truth::Unknown,
     }
 }
 
@@ -65,6 +64,9 @@ impl HostPattern {
         }
         if let Some((host, _)) = text.split_once([':', '/', '@']) {
             return wrong("a host has no port, path or user", format!("write `{host}`, or `args` on the whole text"));
+        }
+        if let Some(name) = text.strip_prefix('.') {
+            return wrong("no host begins with a dot", format!("write `*.{name}`, and `{name}` for the name itself"));
         }
         if text.contains(['*', '?', '[', '{', '\\']) {
             return Self::glob(text);
@@ -295,7 +297,7 @@ mod tests {
     use Side::{Exact, Wide};
 
     fn holds(pattern: &str, host: &str, side: Side) -> bool {
-        let thing = Thing::Remote { host: Some(host), sure: true };
+        let thing = Thing::Remote { host: Some(host), sure: Sure::Yes };
         hold(&[HostPattern::parse(pattern).unwrap()], thing, side) == Truth::True
     }
 
@@ -413,10 +415,13 @@ mod tests {
     fn a_host_that_is_not_sure_is_unknown() {
         let pattern = [HostPattern::parse("a.example").unwrap()];
         let on = |host, sure, side| hold(&pattern, Thing::Remote { host, sure }, side);
-        assert_eq!(on(None, true, Wide), Truth::False, "a URL without a host");
-        assert_eq!(on(None, false, Wide), Truth::Unknown);
-        assert_eq!(on(Some("b.example"), false, Wide), Truth::Unknown);
-        assert_eq!(on(Some("a.example"), false, Exact), Truth::Unknown);
+        assert_eq!(on(None, Sure::Yes, Wide), Truth::False, "a URL without a host");
+        assert_eq!(on(None, Sure::No, Wide), Truth::Unknown);
+        assert_eq!(on(Some("b.example"), Sure::No, Wide), Truth::Unknown);
+        assert_eq!(on(Some("a.example"), Sure::No, Exact), Truth::Unknown);
+        assert_eq!(on(Some("a.example"), Sure::Unmarked, Exact), Truth::Unknown, "no allow covers it");
+        assert_eq!(on(Some("a.example"), Sure::Unmarked, Wide), Truth::True);
+        assert_eq!(on(Some("b.example"), Sure::Unmarked, Wide), Truth::False);
         assert_eq!(hold(&pattern, Thing::Other, Wide), Truth::False);
     }
 
@@ -430,6 +435,7 @@ mod tests {
             ("example.com/x", "path"),
             ("ana@example.com", "user"),
             ("exa mple.com", "no host"),
+            (".example.com", "dot"),
             ("10.0.0.1/8", "inside"),
             ("10.0.0.0/33", "length"),
             ("fc00::1/7", "inside"),

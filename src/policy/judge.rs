@@ -7,7 +7,7 @@ use super::approval::{Grants, Requirement};
 use super::bench::{Bench, Judged, Said};
 use super::claimed::Claimed;
 use super::commands::{Running, covers};
-use super::fields::{Reading, Target, Thing};
+use super::fields::{Reading, Sure, Target, Thing};
 use super::limit::{Charge, Limit, Then};
 use super::model::{Counts, Policy, Rule};
 use super::reach;
@@ -288,8 +288,8 @@ pub(super) fn target<'a>(facet: &'a Facet, facets: &'a [Facet]) -> Target<'a> {
             (thing, path.command.as_ref())
         }
         FacetKind::Command(command) => (Thing::Command, Some(command)),
-        FacetKind::Url(url) => (remote(url.host.as_deref(), facet), url.command.as_ref()),
-        FacetKind::Address(address) => (remote(address.host.as_deref(), facet), None),
+        FacetKind::Url(url) => (remote(url.host.as_deref(), url.unmarked, facet), url.command.as_ref()),
+        FacetKind::Address(address) => (remote(address.host.as_deref(), address.unmarked, facet), None),
         FacetKind::Sql(sql) => (Thing::Sql(sql), None),
         FacetKind::Method(_) | FacetKind::Bare => (Thing::Other, None),
     };
@@ -298,9 +298,16 @@ pub(super) fn target<'a>(facet: &'a Facet, facets: &'a [Facet]) -> Target<'a> {
 }
 
 /// Who is reached, which is not sure where a floor says that others read it differently.
-fn remote<'a>(host: Option<&'a str>, facet: &Facet) -> Thing<'a> {
+fn remote<'a>(host: Option<&'a str>, unmarked: bool, facet: &Facet) -> Thing<'a> {
     let odd = facet.floors.iter().any(|floor| matches!(floor.why, FloorWhy::OddUrl | FloorWhy::OddAddress));
-    Thing::Remote { host, sure: !odd }
+    let sure = if odd {
+        Sure::No
+    } else if unmarked {
+        Sure::Unmarked
+    } else {
+        Sure::Yes
+    };
+    Thing::Remote { host, sure }
 }
 
 /// All that a path may lead to, the place that would be forwarded first: an approval binds to every one of them.
@@ -336,12 +343,12 @@ pub(super) fn kind_record(kind: &FacetKind) -> FacetKindRecord {
             unread: command.unread.is_some(),
             dynamic: Dynamic { words: unknown(&command.words), rest: unknown(&command.rest) },
         },
-        FacetKind::Url(UrlFacet { url, host, command }) => FacetKindRecord::Url {
+        FacetKind::Url(UrlFacet { url, host, command, .. }) => FacetKindRecord::Url {
             url: url.clone(),
             host: host.clone(),
             command: command.as_ref().map(|command| command.brief()),
         },
-        FacetKind::Address(AddressFacet { address, host }) => {
+        FacetKind::Address(AddressFacet { address, host, .. }) => {
             FacetKindRecord::Address { address: address.clone(), host: host.clone() }
         }
         FacetKind::Sql(sql) => FacetKindRecord::Sql {

@@ -159,7 +159,7 @@ impl<'a> Call<'a> {
     fn command(&mut self, at: &str, command: Command) {
         let start = self.cwd.as_ref().map(|cwd| cwd.text().to_owned()).unwrap_or_default();
         let mut floors = command.floors;
-        floors.extend(self.tool.heuristic.then(|| guessed("a command")));
+        floors.extend(self.guessing.then(|| guessed("a command")));
         let mut reads: Vec<(Option<Plain>, Place)> = Vec::new();
         let mut cwd = None;
         for base in &command.bases {
@@ -251,7 +251,7 @@ impl<'a> Call<'a> {
         let plain = self.space.plain(text).map_err(|what| Floor::because(FloorWhy::Spelling, what))?;
         let used = Use { access: place.access, recursive: place.recursive, keep_last: place.keep_last };
         self.add_path(at, text, &plain, base, used);
-        self.as_sent(self.tool.heuristic.then(|| guessed("a command")));
+        self.as_sent(self.guessing.then(|| guessed("a command")));
         if let Some(Facet { kind: FacetKind::Path(path), floors }) = self.facets.last_mut() {
             if place.pattern && path.physical.is_empty() {
                 let why = "a pattern, where nobody can look what it stands for";

@@ -66,9 +66,16 @@ pub fn extract_resource(method: &str, space: &Space, uri: &str) -> Result<Touche
     } else {
         match url::read(uri).map_err(malformed)? {
             (host @ Some(_), floors) => {
-                call.add(FacetKind::Url(UrlFacet { url: uri.to_owned(), host, command: None }), floors);
+                call.add(
+                    FacetKind::Url(UrlFacet { url: uri.to_owned(), host, command: None, unmarked: false }),
+                    floors,
+                );
             }
-            (None, floors) => call.add(FacetKind::Method(method.to_owned()), floors),
+            // `foo:x`, `urn:isbn:1`: names that its server gave, and only it reads.
+            (None, floors) => {
+                let given = scheme(uri).is_some() && !uri.contains("//");
+                call.add(FacetKind::Method(method.to_owned()), if given { Vec::new() } else { floors });
+            }
         }
         call.loose.push(("/uri".to_owned(), uri));
     }
@@ -103,6 +110,8 @@ struct Call<'a> {
     loose: Vec<(String, &'a str)>,
     /// Whole program texts, which may be the name of one.
     programs: Vec<(String, &'a str)>,
+    /// Whether what is looked at is guessed by its name.
+    guessing: bool,
 }
 
 /// How a path is used.
@@ -126,6 +135,7 @@ impl<'a> Call<'a> {
             walked: 0,
             loose: Vec::new(),
             programs: Vec::new(),
+            guessing: tool.heuristic,
         }
     }
 

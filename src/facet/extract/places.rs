@@ -107,7 +107,7 @@ impl<'a> Call<'a> {
         if is_url(text) {
             let (host, mut floors) = url::read(text).unwrap_or_default();
             floors.push(guess);
-            self.add(FacetKind::Url(UrlFacet { url: text.to_owned(), host, command: None }), floors);
+            self.add(FacetKind::Url(UrlFacet { url: text.to_owned(), host, command: None, unmarked: false }), floors);
             return;
         }
         let Ok(plain) = self.space.plain(text) else {

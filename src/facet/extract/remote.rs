@@ -1,7 +1,11 @@
 //! URL and e-mail address arguments: who is reached.
 
+use super::stray::candidates;
 use super::*;
 use crate::facet::{AddressFacet, CommandFacet};
+
+/// Bytes of an unmarked string in which a host is looked for.
+const MAX_REMOTE: usize = 4_096;
 
 impl<'a> Call<'a> {
     pub(super) fn url_argument(&mut self, pointer: &Pointer) -> Result<(), Malformed> {
@@ -28,7 +32,7 @@ impl<'a> Call<'a> {
             for address in texts.into_iter().flat_map(url::addresses) {
                 let unread = address.host.is_none();
                 let odd = || Floor::because(FloorWhy::OddAddress, "an e-mail address that not all readers take alike");
-                let facet = AddressFacet { address: address.text, host: address.host };
+                let facet = AddressFacet { address: address.text, host: address.host, unmarked: false };
                 self.add(FacetKind::Address(facet), unread.then(odd).into_iter().collect());
             }
         }
@@ -37,7 +41,7 @@ impl<'a> Call<'a> {
 
     /// A URL, or the path that a `file:` URL names.
     pub(super) fn add_url(&mut self, at: String, text: &'a str) -> Result<(), Malformed> {
-        let guess = self.tool.heuristic.then(|| guessed("a URL"));
+        let guess = self.guessing.then(|| guessed("a URL"));
         let outcome = if file_rest(text).is_some() {
             self.space.plain(text).map(|plain| {
                 let used = Use { access: Some(Access::Read), ..Use::default() };
@@ -47,7 +51,10 @@ impl<'a> Call<'a> {
         } else {
             url::read(text).map(|(host, mut floors)| {
                 floors.extend(guess.clone());
-                self.add(FacetKind::Url(UrlFacet { url: text.to_owned(), host, command: None }), floors);
+                self.add(
+                    FacetKind::Url(UrlFacet { url: text.to_owned(), host, command: None, unmarked: false }),
+                    floors,
+                );
             })
         };
         match (outcome, guess) {
@@ -57,6 +64,27 @@ impl<'a> Call<'a> {
                 Ok(())
             }
             (Ok(()), _) => Ok(()),
+        }
+    }
+
+    /// Who is reached by a string that nobody has marked, if it is a URL with a host, or e-mail addresses. The names of
+    /// arguments do not say so: a `to` may be anything.
+    pub(super) fn guess_host(&mut self, text: &str) {
+        if text.len() > MAX_REMOTE || text.chars().any(char::is_control) {
+            return;
+        }
+        let read = |text: &String| match url::read(text) {
+            Ok((host @ Some(_), floors)) if file_rest(text).is_none() => Some((host, floors)),
+            _ => None,
+        };
+        let whole = std::iter::once(text.trim().to_owned());
+        if let Some((host, floors)) = whole.chain(candidates(text)).find_map(|text| read(&text)) {
+            let facet = UrlFacet { url: text.to_owned(), host, command: None, unmarked: true };
+            return self.add(FacetKind::Url(facet), floors);
+        }
+        for address in url::addresses(text).into_iter().filter(|address| address.host.is_some()) {
+            let facet = AddressFacet { address: address.text, host: address.host, unmarked: true };
+            self.add(FacetKind::Address(facet), Vec::new());
         }
     }
 
@@ -74,7 +102,7 @@ impl<'a> Call<'a> {
         }
         let (host, floors) = url::read(text)?;
         let command = Some(Arc::clone(command));
-        self.add(FacetKind::Url(UrlFacet { url: text.to_owned(), host, command }), floors);
+        self.add(FacetKind::Url(UrlFacet { url: text.to_owned(), host, command, unmarked: false }), floors);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::*;
-use crate::catalog::names_a_path;
+use crate::catalog::guessed_argument;
 use crate::facet::path::other_texts;
 use crate::pattern::Location;
 
@@ -84,9 +84,32 @@ impl<'a> Call<'a> {
         }
         let name = keys.iter().rev().find(|key| **key != "*").copied().unwrap_or_default();
         let guessed_already = self.tool.heuristic && self.tool.arguments.iter().any(|(p, _)| p.fits(keys));
-        if names_a_path(name) && !guessed_already {
-            self.guess_path(at, text);
+        if guessed_already {
+            return;
         }
+        if self.facets.len() >= MAX_STRAYS {
+            let detail = "more strings in the arguments than can be looked at";
+            return self.floors.push(Floor::because(FloorWhy::Heuristic, detail));
+        }
+        // As where no entry says anything of the tool: an entry that leaves an argument out makes nothing looser.
+        match guessed_argument(name) {
+            Some(Argument::Path { .. }) => self.guess_path(at, text),
+            Some(guess @ (Argument::Url | Argument::Command)) => self.guess(&guess, at, text),
+            _ => self.guess_host(text),
+        }
+    }
+
+    /// A URL or a command by its argument's name only.
+    fn guess(&mut self, what: &Argument, at: &str, text: &'a str) {
+        let known = std::mem::replace(&mut self.guessing, true);
+        let read = match what {
+            Argument::Command => self.shell_text(at, text),
+            _ => self.add_url(at.to_owned(), text),
+        };
+        if let Err(malformed) = read {
+            self.floors.push(Floor::because(FloorWhy::Heuristic, malformed.what));
+        }
+        self.guessing = known;
     }
 
     fn known(&self, keys: &[&str]) -> Known {

@@ -43,7 +43,7 @@ fn facets(touched: &Touched) -> Vec<String> {
         }
         FacetKind::Command(command) => format!("command {}", command.shown()),
         FacetKind::Url(UrlFacet { url, host, .. }) => format!("url {url} at {}", host.as_deref().unwrap_or("nowhere")),
-        FacetKind::Address(AddressFacet { address, host }) => {
+        FacetKind::Address(AddressFacet { address, host, .. }) => {
             format!("address {address} at {}", host.as_deref().unwrap_or("nowhere"))
         }
         FacetKind::Sql(sql) => format!("sql on {}", sql.tables.iter().cloned().collect::<Vec<_>>().join(" ")),
@@ -124,7 +124,7 @@ fn a_mark_is_not_passed_by_in_another_case() {
         assert_eq!(refused(tool, arguments).pointer, pointer, "{arguments}");
     }
     let guessed = Tool { heuristic: true, ..shell };
-    assert_eq!(floors(&take(&guessed, &Tree::usual(), r#"{"Command":"rm -rf docs"}"#)), [FloorWhy::Heuristic]);
+    assert_eq!(floors(&take(&guessed, &Tree::usual(), r#"{"Command":"rm -rf docs"}"#)), [FloorWhy::Heuristic; 3]);
 }
 
 #[test]
@@ -498,7 +498,10 @@ fn resources_are_paths_urls_or_methods() {
     assert_eq!(facets(&read("file://$ROOT/docs/a.md").unwrap()), ["read docs/a.md"]);
     assert_eq!(facets(&read("FILE:$ROOT/secrets/key.pem#frag").unwrap()), ["read secrets/key.pem"]);
     assert_eq!(facets(&read("memo://insights/x").unwrap()), ["url memo://insights/x at insights"]);
-    assert_eq!(facets(&read("urn:x:y").unwrap()), ["method resources/read"]);
+    for given in ["urn:x:y", "urn:isbn:1", "foo:x"] {
+        let named = read(given).unwrap();
+        assert_eq!((facets(&named), floors(&named)), (vec!["method resources/read".to_owned()], vec![]), "{given}");
+    }
     let plain = read("secrets/key.pem").unwrap();
     assert_eq!(facets(&plain), ["method resources/read"]);
     assert!(strays_to(&plain, "secrets/key.pem"));
@@ -549,4 +552,39 @@ fn too_many_strings_ask() {
     let many = vec!["\"a/b\""; 5_000].join(",");
     let touched = take(&builtin("filesystem", "read_file"), &tree, &format!(r#"{{"path":"docs/a.md","x":[{many}]}}"#));
     assert_eq!(floors(&touched), [FloorWhy::Heuristic]);
+}
+
+#[test]
+fn what_an_entry_leaves_out_is_looked_at_as_without_an_entry() {
+    let tree = Tree::usual();
+    let tell = entry(&[("/to", Argument::Address), ("/text", Argument::Text)]);
+    let said = |tool: &Tool, more: &str| {
+        let touched = take(tool, &tree, &format!(r#"{{"to":"ana@a.example","text":"see https://b.example",{more}}}"#));
+        (facets(&touched)[1..].to_vec(), floors(&touched))
+    };
+    let guess = vec![FloorWhy::Heuristic];
+    for (more, found, floors) in [
+        (r#""webhook":"http://169.254.169.254/""#, "url http://169.254.169.254/ at 169.254.169.254", guess.clone()),
+        (r#""url":"https://evil.example""#, "url https://evil.example at evil.example", guess.clone()),
+        (r#""attachment":"/etc/passwd""#, "unknown /etc/passwd", guess.clone()),
+        (r#""command":"rm -rf x""#, "command rm -rf x", vec![FloorWhy::Heuristic; 2]),
+        (r#""cc":"eve@evil.example""#, "address eve@evil.example at evil.example", vec![]),
+        (r#""bcc":["Eve <eve@evil.example>"]"#, "address eve@evil.example at evil.example", vec![]),
+        (r#""note":" https://evil.example/x ""#, "url  https://evil.example/x  at evil.example", vec![]),
+        (
+            r#""note":"--to=https://evil.example/x""#,
+            "url --to=https://evil.example/x at evil.example",
+            vec![FloorWhy::OptionLike],
+        ),
+    ] {
+        let (facets, of) = said(&tell, more);
+        assert_eq!((facets[0].as_str(), &of), (found, &floors), "{more}");
+    }
+    for more in
+        [r#""subject":"hello @ana, see https://b.example""#, r#""note":"std::fmt""#, r#""at":"12:30""#, r#""n":"a: b""#]
+    {
+        assert_eq!(said(&tell, more), (vec![], vec![]), "{more}");
+    }
+    let nothing = take(&guess_tool(), &tree, r#"{"cc":"eve@evil.example","command":"ls"}"#);
+    assert_eq!(facets(&nothing), ["address eve@evil.example at evil.example", "command ls", "read ."]);
 }

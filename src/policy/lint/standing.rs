@@ -68,17 +68,21 @@ pub fn unused_groups(bench: &Bench<'_>, findings: &mut Findings) {
     }
 }
 
-/// P017: agents are configured, and a rule names one that is not among them.
+/// P017: a rule names an agent that is not configured. Where none is, there is `local`.
 pub fn unknown_agents(bench: &Bench<'_>, findings: &mut Findings) {
-    let Some(config) = bench.config.filter(|config| !config.agents.is_empty()) else { return };
-    let known = || config.agents.iter().map(|agent| agent.name.as_str());
+    let Some(config) = bench.config else { return };
+    let only = config.agents.is_empty().then_some("local");
+    let known = || config.agents.iter().map(|agent| agent.name.as_str()).chain(only);
     for placed in &bench.rules {
         for (text, at) in placed.everywhere("agent") {
             if known().any(|name| matches(text, name)) {
                 continue;
             }
             let near = did_you_mean(text, known()).map(|near| format!("did you mean `{near}`?"));
-            let help = near.unwrap_or_else(|| format!("there is {}", known().collect::<Vec<_>>().join(", ")));
+            let help = near.unwrap_or_else(|| match only {
+                Some(_) => "there is only `local` as long as portcullis.yaml has no `agents`".to_owned(),
+                None => format!("there is {}", known().collect::<Vec<_>>().join(", ")),
+            });
             findings.add(placed.file, at, format!("no agent `{text}` is configured"), help);
         }
     }

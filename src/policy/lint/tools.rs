@@ -15,7 +15,7 @@ use crate::pattern::{NamePattern, Side};
 /// Whether a rule is about an upstream: it names it, or none.
 pub fn is_named(rule: &Node, id: &str) -> bool {
     let named = texts(rule, "upstream");
-    named.is_empty() || named.iter().any(|(text, _)| matches(text, id))
+    named.is_empty() || named.iter().any(|(text, _)| *text == id || matches(text, id))
 }
 
 pub fn matches(pattern: &str, name: &str) -> bool {
@@ -72,8 +72,12 @@ pub fn unknown_tools(bench: &Bench<'_>, findings: &mut Findings) {
             if known.others && near.is_none() {
                 continue;
             }
+            let named = field(placed.node, "upstream").is_some();
             let help = near.map_or_else(
-                || "name its `upstream` too; if it is right, the upstream's `catalogue` can list it".into(),
+                || match named {
+                    true => "if it is right, the upstream's `catalogue` can list it".into(),
+                    false => "name its `upstream` too; if it is right, the upstream's `catalogue` can list it".into(),
+                },
                 |near| format!("did you mean `{near}`?"),
             );
             findings.add(placed.file, at, format!("no known tool is called `{text}`"), help);
@@ -90,8 +94,9 @@ pub fn unknown_arguments(bench: &Bench<'_>, findings: &mut Findings) {
             continue;
         }
         let Some(known) = Known::to(placed, bench.config) else { continue };
-        let meant: Vec<_> =
-            known.tools.iter().filter(|(name, _)| tools.iter().any(|(t, _)| matches(t, name))).collect();
+        let patterns: Vec<NamePattern> = tools.iter().filter_map(|(tool, _)| NamePattern::parse(tool).ok()).collect();
+        let is_meant = |name: &str| patterns.iter().any(|pattern| pattern.matches(name, Side::Wide));
+        let meant: Vec<_> = known.tools.iter().filter(|(name, _)| is_meant(name)).collect();
         // All arguments are known of a built-in entry only.
         if meant.is_empty() || !meant.iter().all(|(name, tool)| is_builtin(name, tool)) {
             continue;
@@ -139,7 +144,9 @@ pub fn unknown_upstreams(bench: &Bench<'_>, findings: &mut Findings) {
     let known = || config.upstreams.keys().map(String::as_str);
     for placed in &bench.rules {
         for (text, at) in placed.everywhere("upstream") {
-            if known().chain([RESERVED_UPSTREAM]).any(|id| matches(text, id)) {
+            let pattern = NamePattern::parse(text);
+            let fits = |id| pattern.as_ref().is_ok_and(|pattern| pattern.matches(id, Side::Wide));
+            if known().chain([RESERVED_UPSTREAM]).any(fits) {
                 continue;
             }
             let near = did_you_mean(text, known()).map(|near| format!("did you mean `{near}`?"));

@@ -75,12 +75,28 @@ fn test(entry: &Entry, report: &mut Report) -> Option<ArgTest> {
     if let Some(node) = yaml.optional("present") {
         tests.extend(node.boolean(report).map(Test::Present));
     }
+    if !satisfiable(&tests) {
+        report.error(entry.value.at, format!("no number is within the bounds of `{}`", entry.key)).help("correct them");
+    }
     let default = yaml.optional("default").and_then(|node| scalar(node, report));
     if !MATCHERS.iter().any(|matcher| yaml.has(matcher.name)) {
         report.error(entry.value.at, format!("`{}` has no matcher", entry.key)).help("write `{ eq: … }` or another");
     }
     shape::MATCHERS.finish(yaml, report);
     Some(ArgTest { pointer: pointer?, tests, default })
+}
+
+/// Whether some number is within all bounds.
+fn satisfiable(tests: &[Test]) -> bool {
+    use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
+    let bounds =
+        || tests.iter().filter_map(|test| if let Test::Compared(is, bound) = test { Some((*is, bound)) } else { None });
+    let lower = bounds().filter(|(is, _)| matches!(is, Greater | GreaterOrEqual));
+    lower.into_iter().all(|(low_is, low)| {
+        bounds()
+            .filter(|(is, _)| matches!(is, Less | LessOrEqual))
+            .all(|(high_is, high)| low < high || (low == high && low_is == GreaterOrEqual && high_is == LessOrEqual))
+    })
 }
 
 /// A top-level name, or a JSON pointer (RFC 6901) where it starts with `/`.
@@ -123,6 +139,15 @@ pub(super) fn number(node: &Node, report: &mut Report) -> Option<Decimal> {
 
 /// An expression for the whole string. It must be one by itself, or its brackets could close ours.
 fn whole(text: &str) -> Result<Expression, PatternError> {
+    if let Some((inside, flags)) = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/'))
+        && !flags.is_empty()
+        && flags.chars().all(|flag| "gimsuxy".contains(flag))
+    {
+        return Err(PatternError {
+            what: "slashes and flags around an expression are a part of it".into(),
+            help: Some(format!("write `(?i){inside}` to mind no case; it is matched against the whole string")),
+        });
+    }
     let compile = |text: &str| {
         RegexBuilder::new(text).size_limit(REGEX_SIZE).build().map_err(|error| PatternError {
             what: match error {

@@ -80,10 +80,12 @@ pub(super) fn matching(yaml: &mut Yaml<'_>, what: &str, report: &mut Report) -> 
             .error(yaml.at, format!("{what} without a matching field would match everything"))
             .help("say what it is about: `tool`, `path`, …; every tool call is `tool: \"@any\"`");
     }
+    apart(yaml, what, report);
     let mut path = Paths::default();
     let entries = each(yaml, "path", report, |text| PathPattern::parse(text).map(PathPattern::with_physical));
     entries.into_iter().for_each(|entry| path.push(entry));
-    Fields {
+    let at = yaml.at;
+    let fields = Fields {
         tool: each(yaml, "tool", report, tool),
         upstream: each(yaml, "upstream", report, upstream),
         category: each(yaml, "category", report, category),
@@ -99,6 +101,42 @@ pub(super) fn matching(yaml: &mut Yaml<'_>, what: &str, report: &mut Report) -> 
         agent: each(yaml, "agent", report, NamePattern::parse),
         depth: words(yaml, "depth", &DEPTH, report),
         source: words(yaml, "source", &SOURCE, report),
+    };
+    if let Some((class, access)) = at_odds(&fields) {
+        report
+            .error(at, format!("{what} with `tool: \"{class}\"` and that `access` never matches"))
+            .help(format!("write `access: {access}`, or leave it out").as_str());
+    }
+    fields
+}
+
+/// A class of tools that no access of the rule is of, and what it is of.
+fn at_odds(fields: &Fields) -> Option<(&'static str, &'static str)> {
+    let all = |class: fn(&ToolTerm) -> bool| !fields.tool.is_empty() && fields.tool.iter().all(class);
+    if fields.access.is_empty() {
+        None
+    } else if all(|term| matches!(term, ToolTerm::PathRead)) && !fields.access.contains(&Access::Read) {
+        Some(("@fs_read", "read"))
+    } else if all(|term| matches!(term, ToolTerm::PathWrite)) && fields.access.iter().all(|one| *one == Access::Read) {
+        Some(("@fs_write", "[write, delete]"))
+    } else {
+        None
+    }
+}
+
+/// Refuses fields of which each thing that a call touches has one only: a path, a host or an SQL text.
+fn apart(yaml: &Yaml<'_>, what: &str, report: &mut Report) {
+    const PARTS: [(&str, &[&str]); 3] =
+        [("a path", &["path", "access"]), ("a host", &["host"]), ("an SQL text", &["sql", "table"])];
+    let named = |fields: &[&'static str]| fields.iter().copied().find(|field| yaml.has(field));
+    let found: Vec<_> = PARTS.iter().filter_map(|(thing, fields)| Some((*thing, named(fields)?))).collect();
+    if let [(one, first), (other, second), ..] = found.as_slice() {
+        report
+            .error(
+                yaml.at,
+                format!("{what} with both `{first}` and `{second}` never matches: nothing is {one} and {other}"),
+            )
+            .help("write a rule for each");
     }
 }
 
@@ -151,6 +189,16 @@ fn plain(name: &str, text: &str) -> Result<(), PatternError> {
     }
     if let Some(rest) = text.strip_prefix('!') {
         return wrong("`!` is no negation", format!("put it under `except: [{{ {name}: {rest} }}]`"));
+    }
+    let list = |text: &str| text.split(',').map(str::trim).collect::<Vec<_>>().join(", ");
+    let is_a_list = match name {
+        "tool" | "host" | "command" | "table" => text.contains(',') && !text.contains(['{', '[', '"']),
+        // A file may well have a comma in its name.
+        "path" => text.contains("/,") || text.contains(", "),
+        _ => false,
+    };
+    if is_a_list {
+        return wrong("a comma does not part entries", format!("write a list: `[{}]`", list(text)));
     }
     if text.starts_with(TYPOGRAPHIC) || text.ends_with(TYPOGRAPHIC) {
         return wrong("typographic quotes are part of the text", "write `\"`, or no quotes".into());

@@ -74,7 +74,17 @@ const TEXTS: &[&str] = &[
 ];
 
 fn rule() -> impl Strategy<Value = String> {
-    let fields = || proptest::collection::vec(select(FIELDS), 1..4);
+    // A rule that can never match does not load.
+    let may_match = |fields: &Vec<&str>| {
+        let has = |names: &[&str]| fields.iter().any(|field| names.iter().any(|name| field.starts_with(name)));
+        let things = [has(&["path:", "access:"]), has(&["host:"]), has(&["sql:", "table:"])];
+        let reads = has(&["tool: \"@fs_read\""]) && has(&["access:"]);
+        things.into_iter().filter(|has| *has).count() < 2 && !reads
+    };
+    let fields = move || {
+        let drawn = proptest::collection::vec(select(FIELDS), 1..4);
+        drawn.prop_filter("a rule that can never match", may_match)
+    };
     (select(vec!["allow", "ask", "deny"]), fields(), proptest::option::of(fields())).prop_map(
         |(verdict, fields, except)| {
             let list = |mut fields: Vec<&str>| {

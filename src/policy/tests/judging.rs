@@ -211,3 +211,31 @@ fn sampling_asks_where_no_rule_matches() {
     let named = Subject { agent: Some("x"), ..subject(sampling) };
     assert_eq!(judged(&policy, &named, &[facet(sampling)]).verdict, Deny);
 }
+
+#[test]
+fn no_allow_on_hosts_or_paths_covers_an_unmarked_host() {
+    use crate::facet::AddressFacet;
+    let address = |host: &str, unmarked| Facet {
+        kind: FacetKind::Address(AddressFacet { address: format!("x@{host}"), host: Some(host.to_owned()), unmarked }),
+        floors: Vec::new(),
+    };
+    let policy = policy(
+        "
+guardrails: [ { name: inside, verdict: deny, host: \"@internal\", reason: No. } ]
+groups:
+  g:
+    otherwise: ask
+    rules:
+      - { name: tell, verdict: allow, tool: tell, host: a.example }
+      - { name: files, verdict: allow, tool: [tell, note], path: docs/ }
+      - { name: note, verdict: allow, tool: note }
+",
+    );
+    let says = |tool: &'static str, facets: &[Facet]| judged(&policy, &call(tool), facets).verdict;
+    assert_eq!(says("tell", &[address("a.example", false)]), Allow);
+    for host in ["a.example", "b.example"] {
+        assert_eq!(says("tell", &[address("a.example", false), address(host, true)]), Ask, "{host}");
+        assert_eq!(says("note", &[address(host, true)]), Allow, "{host}");
+    }
+    assert_eq!(says("note", &[address("169.254.169.254", true)]), Deny);
+}

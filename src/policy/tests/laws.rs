@@ -99,11 +99,16 @@ fn field() -> impl Strategy<Value = &'static str> {
 }
 
 fn fields() -> impl Strategy<Value = String> {
-    proptest::collection::vec(field(), 1..3).prop_map(|mut fields| {
-        fields.sort_unstable();
-        fields.dedup_by_key(|field| field.split(':').next());
-        fields.join(", ")
-    })
+    proptest::collection::vec(field(), 1..3)
+        .prop_map(|mut fields| {
+            fields.sort_unstable();
+            fields.dedup_by_key(|field| field.split(':').next());
+            fields.join(", ")
+        })
+        .prop_filter("a rule that can never match does not load", |fields| {
+            let both = |tool: &str, access: &str| fields.contains(tool) && fields.contains(access);
+            !both("@fs_read", "access: [write, delete]") && !both("@fs_write", "access: read")
+        })
 }
 
 /// A rule but for its name.

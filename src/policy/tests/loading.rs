@@ -172,3 +172,39 @@ fn nameless_rules_are_told_apart() {
     let labels: Vec<&str> = policy.rules().iter().map(|rule| rule.label.as_str()).collect();
     assert!(labels[0].ends_with("base.yaml:2") && labels[1].ends_with("base.yaml:2:53"), "{labels:?}");
 }
+
+#[test]
+fn rules_that_can_never_match_do_not_load() {
+    let rule =
+        |fields: &str| errors(&format!("groups: {{ g: {{ rules: [ {{ name: r, verdict: allow, {fields} }} ] }} }}"));
+    for (fields, says) in [
+        ("tool: t, path: [src/, '!src/x']", "except: [{ path: src/x }]"),
+        ("tool: '!t'", "`!` is no negation"),
+        ("tool: “t”", "typographic"),
+        ("tool: 'a, b'", "[a, b]"),
+        ("host: 'a.example,b.example'", "write a list"),
+        ("path: 'docs/,src/'", "write a list"),
+        ("host: .evil.example", "*.evil.example"),
+        ("tool: '@fs_read', access: write", "never matches"),
+        ("tool: '@fs_write', access: read", "never matches"),
+        ("sql: select, path: docs/", "never matches"),
+        ("host: a.example, path: docs/", "never matches"),
+        ("host: a.example, table: t", "never matches"),
+        ("tool: t, args: { a: { gt: 100, lt: 50 } }", "no number"),
+        ("tool: t, args: { a: { ge: 1, lt: 1 } }", "no number"),
+        ("tool: t, args: { a: { regex: /x/i } }", "(?i)x"),
+    ] {
+        let said = rule(fields);
+        assert!(said.contains(says), "{fields}: {said}");
+    }
+    for fields in [
+        "tool: 'a{b,c}'",
+        "path: 'docs/a,b.md'",
+        "tool: ['@fs_read', t], access: write",
+        "tool: '@fs_write', access: [read, write]",
+        "tool: t, args: { a: { ge: 1, le: 1 }, b: { regex: /srv/x/ } }",
+        "sql: select, table: t",
+    ] {
+        assert_eq!(rule(fields), "", "{fields}");
+    }
+}
