@@ -12,6 +12,7 @@ use super::judge::{Subject, kind_record, matches, target};
 use super::model::{Counts, Group, Policy, Rule};
 use super::reach::{self, Reached};
 use super::recorded::{self, Doubt};
+use super::statements;
 use crate::facet::path::Space;
 use crate::facet::{Below, CommandFacet, Facet, FacetKind, FloorWhy, PathFacet, Stray};
 use crate::record::{FacetKindRecord, FacetRecord, FloorRecord, Verdict};
@@ -206,7 +207,11 @@ impl<'a> Bench<'a> {
     /// The group's own word, where none of its rules matches; in shadow mode, that it lets be what no guardrail names.
     fn where_no_rule_matches(&self, facet: &Facet, target: Target<'_>, said: &mut Vec<Said<'a>>) {
         let by_group = |counts: fn(Counts) -> bool| {
-            let surely = |rule: &Rule| !rule.guardrail && !self.may_not_ask(rule, target);
+            // An ask on what a call of SQL might do as well does not take the place of a deny.
+            let denies = self.group.is_some_and(|group| group.otherwise == Verdict::Deny);
+            let asks = |rule: &Rule| denies && rule.verdict == Verdict::Ask;
+            let maybe = |rule: &Rule| asks(rule) && statements::might_be(&rule.fields.sql, target.thing);
+            let surely = |rule: &Rule| !rule.guardrail && !maybe(rule) && !self.may_not_ask(rule, target);
             said.iter().any(|said| said.rule.is_some_and(surely) && counts(said.counts))
         };
         let counts = Counts { now: !by_group(|counts| counts.now), then: !by_group(|counts| counts.then) };

@@ -20,6 +20,11 @@ pub(super) fn are(kinds: &[StatementKind], thing: Thing<'_>, side: Side) -> Trut
     }
 }
 
+/// Whether a text that is read is of one of these kinds only in what it calls or loads.
+pub(super) fn might_be(kinds: &[StatementKind], thing: Thing<'_>) -> bool {
+    matches!(thing, Thing::Sql(sql) if !sql.kinds.is_empty()) && are(kinds, thing, Side::Wide) == Truth::Unknown
+}
+
 /// Whether the tables that a facet touches are these: all of them for what loosens, any of them for what tightens. What
 /// calls or loads may touch others than it names; a statement without a table has none.
 pub(super) fn name(patterns: &[TablePattern], thing: Thing<'_>, side: Side) -> Truth {
