@@ -189,7 +189,12 @@ impl Fields {
         let access = any(&self.access, |access| access_holds(*access, target.thing, side));
         let told = |is_hidden: bool, test: &dyn Fn() -> Truth| unless(subject.recorded, side, || is_hidden, test);
         let hides_host = !self.host.is_empty() && recorded::hides_host(target.thing);
-        let host = told(hides_host, &|| hosts::hold(&self.host, target.thing, side));
+        let hostless = matches!(target.thing, Thing::Remote { host: None, .. }) && !self.host.is_empty();
+        let host = match reading {
+            // Nobody knows where `data:` or `javascript:` leads: an allow but for some hosts does not cover it.
+            Reading::ExceptAllow if hostless => Truth::Unknown,
+            _ => told(hides_host, &|| hosts::hold(&self.host, target.thing, side)),
+        };
         let hides_table = !self.table.is_empty() && recorded::hides_table(target.thing);
         let table = told(hides_table, &|| statements::name(&self.table, target.thing, side));
         let sql = statements::are(&self.sql, target.thing, side).min(table);

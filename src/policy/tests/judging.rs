@@ -239,3 +239,24 @@ groups:
     }
     assert_eq!(says("note", &[address("169.254.169.254", true)]), Deny);
 }
+
+#[test]
+fn an_allow_but_for_some_hosts_covers_no_url_without_one() {
+    use crate::facet::UrlFacet;
+    let url = |host: Option<&str>| Facet {
+        kind: FacetKind::Url(UrlFacet { url: "u".into(), host: host.map(Into::into), command: None, unmarked: false }),
+        floors: Vec::new(),
+    };
+    let policy = policy(
+        "
+groups:
+  g:
+    otherwise: ask
+    rules:
+      - { name: out, verdict: allow, tool: fetch, except: [ { host: \"@internal\" } ] }
+      - { name: inside, verdict: deny, host: \"@internal\", reason: No. }
+",
+    );
+    let says = |host: Option<&str>| judged(&policy, &call("fetch"), &[url(host)]).verdict;
+    assert_eq!((says(Some("a.example")), says(Some("127.0.0.1")), says(None)), (Allow, Deny, Ask));
+}
