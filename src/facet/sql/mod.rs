@@ -45,6 +45,8 @@ pub enum StatementKind {
     Tx,
     /// Settings of the session or the server, `PRAGMA` included.
     Set,
+    /// Looks at what there is: `SHOW`, `DESCRIBE`, and pragmas that only read.
+    Show,
     /// Procedures, prepared statements, and functions that are not known to be pure.
     Call,
     /// Between tables and files or programs.
@@ -55,7 +57,7 @@ pub enum StatementKind {
 
 impl StatementKind {
     /// The kinds by name.
-    pub const ALL: [(&str, Self); 11] = [
+    pub const ALL: [(&str, Self); 12] = [
         ("select", Self::Select),
         ("insert", Self::Insert),
         ("update", Self::Update),
@@ -64,6 +66,7 @@ impl StatementKind {
         ("dcl", Self::Dcl),
         ("tx", Self::Tx),
         ("set", Self::Set),
+        ("show", Self::Show),
         ("call", Self::Call),
         ("copy", Self::Copy),
         ("other", Self::Other),

@@ -48,6 +48,9 @@ pub(super) fn read(text: &str, dialect: Option<Dialect>, starts: &[Start]) -> Re
     if tokens.iter().filter(joins).count() > MAX_JOINS {
         return Err("an SQL text with too many joins".to_owned());
     }
+    if let Some(facet) = pragma(&tokens, dialect) {
+        return Ok(facet);
+    }
     let mut parser = Parser::new(of).with_recursion_limit(MAX_NESTING * 2).with_tokens_with_locations(tokens);
     let statements = parser.parse_statements().map_err(|error| not_read(&error))?;
     if parser.peek_token().token != Token::EOF {
@@ -56,12 +59,59 @@ pub(super) fn read(text: &str, dialect: Option<Dialect>, starts: &[Start]) -> Re
     if statements.is_empty() {
         return Err("an SQL text without a statement".to_owned());
     }
-    let mut walk = Walk { dialect, found: SqlFacet::default(), scopes: Vec::new(), attributes: Attributes::default() };
+    let mut walk = Walk::new(dialect);
     let _: ControlFlow<()> = statements.visit(&mut walk);
     if matches!(dialect, None | Some(Dialect::Postgres)) && walk.attributes.call() {
         walk.kind(Kind::Call);
     }
     Ok(walk.found)
+}
+
+/// SQLite's pragmas that only read, which the parser does not know: those that name a table, and those that name nothing.
+fn pragma(tokens: &[TokenWithSpan], dialect: Option<Dialect>) -> Option<SqlFacet> {
+    const OF_TABLE: [&str; 4] = ["foreign_key_list", "index_list", "table_info", "table_xinfo"];
+    const ALONE: [&str; 10] = [
+        "collation_list",
+        "compile_options",
+        "database_list",
+        "encoding",
+        "foreign_keys",
+        "journal_mode",
+        "page_count",
+        "schema_version",
+        "table_list",
+        "user_version",
+    ];
+    if dialect != Some(Dialect::Sqlite) {
+        return None;
+    }
+    let is_word = |token: &&Token| !matches!(token, Token::Whitespace(_) | Token::EOF);
+    let words: Vec<&Token> = tokens.iter().map(|token| &token.token).filter(is_word).collect();
+    let words = words.strip_suffix(&[&Token::SemiColon]).unwrap_or(&words);
+    let [Token::Word(first), words @ ..] = words else { return None };
+    if !first.value.eq_ignore_ascii_case("pragma") {
+        return None;
+    }
+    let words = match words {
+        [Token::Word(_), Token::Period, rest @ ..] => rest,
+        words => words,
+    };
+    let is = |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let mut walk = Walk::new(dialect);
+    match words {
+        [Token::Word(name)] if is(&ALONE, &name.value) => {}
+        [Token::Word(name), Token::LParen, table, Token::RParen] if is(&OF_TABLE, &name.value) => {
+            let table = match table {
+                Token::Word(table) => table.value.as_str(),
+                Token::SingleQuotedString(table) => table,
+                _ => return None,
+            };
+            walk.table(&ObjectName::from(vec![Ident::new(table)]));
+        }
+        _ => return None,
+    }
+    walk.kind(Kind::Show);
+    Some(walk.found)
 }
 
 /// Whether the parser's words begin where they do, each of them.
@@ -126,6 +176,10 @@ struct Scope {
 }
 
 impl Walk {
+    fn new(dialect: Option<Dialect>) -> Self {
+        Self { dialect, found: SqlFacet::default(), scopes: Vec::new(), attributes: Attributes::default() }
+    }
+
     fn kind(&mut self, kind: Kind) {
         self.found.kinds.insert(kind);
     }
@@ -275,6 +329,21 @@ impl Walk {
             Statement::Pragma { .. } => &[Kind::Set, Kind::Other],
             Statement::Set(_) if is_of_server(statement) => &[Kind::Set, Kind::Other],
             Statement::Set(_) | Statement::Reset(_) | Statement::Use(_) => &[Kind::Set],
+            Statement::ShowCreate { obj_name, .. } => {
+                self.table(obj_name);
+                &[Kind::Show]
+            }
+            Statement::ShowCharset(_)
+            | Statement::ShowCollation { .. }
+            | Statement::ShowColumns { .. }
+            | Statement::ShowDatabases { .. }
+            | Statement::ShowSchemas { .. }
+            | Statement::ShowStatus { .. }
+            | Statement::ShowTables { .. }
+            | Statement::ShowVariable { .. }
+            | Statement::ShowVariables { .. }
+            | Statement::ShowViews { .. }
+            | Statement::ExplainTable { .. } => &[Kind::Show],
             Statement::Call(_)
             | Statement::Execute { .. }
             | Statement::Prepare { .. }

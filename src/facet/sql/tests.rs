@@ -496,3 +496,32 @@ fn a_dot_may_call_a_function() {
     assert_eq!(says("select f.key from json_each('{}') f", Some(Sqlite)), "select on json_each");
     all_say(&[("select u.id from users u where u.a = 1", "select on users")], &[None, Some(MySql), Some(Sqlite)]);
 }
+
+#[test]
+fn looking_at_what_there_is_is_a_kind_of_its_own() {
+    all_say(
+        &[
+            ("pragma table_info(users)", "show on users"),
+            ("PRAGMA main.table_info('users');", "show on users"),
+            ("pragma database_list", "show"),
+            ("pragma user_version", "show"),
+            ("pragma user_version = 1", "set other"),
+            ("pragma database_list; drop table t", "ddl set other on t"),
+        ],
+        &[Some(Sqlite)],
+    );
+    all_say(
+        &[
+            ("show databases", "show"),
+            ("show tables", "show"),
+            ("show create table users", "show on users"),
+            ("describe users", "show on users"),
+            ("show columns from users", "show on users"),
+        ],
+        &[Some(MySql)],
+    );
+    all_say(&[("show search_path", "show"), ("set role x", "dcl set")], &[Some(Postgres)]);
+    for writes in ["pragma journal_mode(off)", "pragma wal_checkpoint", "pragma table_info(load_extension('x'))"] {
+        assert!(!says(writes, Some(Sqlite)).contains("show"), "{writes}");
+    }
+}
