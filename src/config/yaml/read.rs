@@ -19,6 +19,43 @@ impl Scalar {
     }
 }
 
+/// Words of other languages for ours, where one of a few is due.
+const MEANT: [(&str, &str); 13] = [
+    ("accept", "allow"),
+    ("permit", "allow"),
+    ("block", "deny"),
+    ("reject", "deny"),
+    ("alter", "ddl"),
+    ("create", "ddl"),
+    ("drop", "ddl"),
+    ("truncate", "delete"),
+    ("replace", "insert"),
+    ("grant", "dcl"),
+    ("revoke", "dcl"),
+    ("begin", "tx"),
+    ("commit", "tx"),
+];
+
+/// A number with a unit as we write it: `15 minutes` is `15m`, `4MB` is `4MiB`.
+fn respelled(text: &str) -> Option<String> {
+    const UNITS: [(&str, &[&str]); 9] = [
+        ("ms", &["ms", "msec", "millisecond"]),
+        ("s", &["s", "sec", "second"]),
+        ("m", &["m", "min", "minute"]),
+        ("h", &["h", "hr", "hour"]),
+        ("d", &["d", "day"]),
+        ("B", &["byte"]),
+        ("KiB", &["k", "kb", "kib"]),
+        ("MiB", &["mb", "mib"]),
+        ("GiB", &["g", "gb", "gib"]),
+    ];
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let unit = unit.trim().to_ascii_lowercase();
+    let singular = unit.strip_suffix('s').filter(|rest| !rest.is_empty()).unwrap_or(&unit);
+    let (ours, _) = UNITS.iter().find(|(_, others)| others.contains(&singular) || others.contains(&unit.as_str()))?;
+    Some(format!("{digits}{ours}"))
+}
+
 /// The units of time spans, in ms.
 pub const SPANS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
@@ -52,7 +89,16 @@ impl Node {
     pub fn boolean(&self, report: &mut Report) -> Option<bool> {
         match self.scalar().map(Scalar::core) {
             Some(Core::Bool(value)) => Some(value),
-            _ => self.refuse("`true` or `false`", report),
+            _ => {
+                let word = self.scalar().map(|scalar| scalar.text.to_ascii_lowercase()).unwrap_or_default();
+                let meant = match word.as_str() {
+                    "yes" | "on" | "y" | "1" | "true" => Some("write `true`"),
+                    "no" | "off" | "n" | "0" | "false" => Some("write `false`"),
+                    _ => None,
+                };
+                self.wrong("`true` or `false`", report)?.help(meant);
+                None
+            }
         }
     }
 
@@ -87,8 +133,16 @@ impl Node {
             return Some(*value);
         }
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        let near = did_you_mean(word, names.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        report.error(self.at, format!("`{word}` is none of {}", names.join(", "))).help(near.as_deref());
+        let lower = word.to_ascii_lowercase();
+        let same = names.iter().copied().find(|name| *name == lower);
+        let mut meant =
+            MEANT.iter().filter(|(other, name)| *other == lower && names.contains(name)).map(|(_, name)| *name);
+        let near = same.or_else(|| did_you_mean(word, names.iter().copied()));
+        let help = match meant.next() {
+            Some(name) => Some(format!("`{word}` is `{name}`")),
+            None => near.map(|near| format!("did you mean `{near}`?")),
+        };
+        report.error(self.at, format!("`{word}` is none of {}", names.join(", "))).help(help.as_deref());
         None
     }
 
@@ -198,7 +252,9 @@ impl Node {
         let found = self.scalar().and_then(|s| read(&s.text));
         if found.is_none() {
             let bare = self.scalar().is_some_and(|s| s.text.bytes().all(|b| b.is_ascii_digit()));
-            self.wrong(wanted, report)?.help(bare.then_some("add the unit"));
+            let meant = self.scalar().and_then(|s| respelled(&s.text)).filter(|text| read(text).is_some());
+            let help = meant.map(|text| format!("write `{text}`")).or_else(|| bare.then(|| "add the unit".to_owned()));
+            self.wrong(wanted, report)?.help(help.as_deref());
         }
         found
     }

@@ -237,3 +237,43 @@ proptest::proptest! {
         proptest::prop_assert!(node.is_some() || report.has_errors());
     }
 }
+
+#[test]
+fn words_of_other_languages_are_told_in_ours() {
+    let said = |text: &str, take: fn(&Node, &mut Report)| {
+        let (mut report, node) = super::read("p.yaml", text.as_bytes());
+        take(&node.unwrap(), &mut report);
+        report.into_diagnostics().into_iter().next().and_then(|found| found.help).unwrap_or_default()
+    };
+    for (text, help) in
+        [("15 minutes", "write `15m`"), ("15 ms", "write `15ms`"), ("2 Days", "write `2d`"), ("5", "add the unit")]
+    {
+        assert_eq!(
+            said(text, |node, report| {
+                let _ = node.duration(report);
+            }),
+            help,
+            "{text}"
+        );
+    }
+    for (text, help) in [("4MB", "write `4MiB`"), ("64 kb", "write `64KiB`"), ("4 minutes", "")] {
+        assert_eq!(
+            said(text, |node, report| {
+                let _ = node.bytes(report);
+            }),
+            help,
+            "{text}"
+        );
+    }
+    assert_eq!(
+        said("yes", |node, report| {
+            let _ = node.boolean(report);
+        }),
+        "write `true`"
+    );
+    let kinds = |node: &Node, report: &mut Report| {
+        let _ = node.choice(&[("select", 1), ("ddl", 2)], report);
+    };
+    assert_eq!(said("SELECT", kinds), "did you mean `select`?");
+    assert_eq!(said("drop", kinds), "`drop` is `ddl`");
+}

@@ -103,7 +103,7 @@ fn pragma(tokens: &[TokenWithSpan], dialect: Option<Dialect>) -> Option<SqlFacet
         [Token::Word(name), Token::LParen, table, Token::RParen] if is(&OF_TABLE, &name.value) => {
             let table = match table {
                 Token::Word(table) => table.value.as_str(),
-                Token::SingleQuotedString(table) => table,
+                Token::SingleQuotedString(table) => table.as_str(),
                 _ => return None,
             };
             walk.table(&ObjectName::from(vec![Ident::new(table)]));
