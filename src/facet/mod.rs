@@ -450,3 +450,17 @@ impl std::fmt::Display for Malformed {
 }
 
 impl std::error::Error for Malformed {}
+
+#[cfg(test)]
+mod tests {
+    use super::FloorWhy;
+
+    #[test]
+    fn the_page_on_the_policy_language_tells_every_floor() {
+        let page = include_str!("../../docs/policy.md");
+        let rows = FloorWhy::ALL.map(|why| format!("| `floor:{}` | {} |", why.as_str(), why.sentence()));
+        for row in rows {
+            assert!(page.contains(&row), "docs/policy.md lacks this line:\n{row}");
+        }
+    }
+}

@@ -170,6 +170,14 @@ mod tests {
         let routed: BTreeSet<_> =
             table().into_iter().map(|(method, path, _)| (method.to_owned(), path.to_owned())).collect();
         assert_eq!(documented, routed);
+        // The page names each, by its path or by its last word.
+        let page = include_str!("../../../docs/api.md");
+        for (_, path) in routed {
+            let Some(path) = path.strip_prefix("/api/v1/") else { continue };
+            let named = path.split("/{").next().unwrap();
+            let last = path.rsplit('/').find(|part| !part.starts_with('{')).unwrap();
+            assert!(page.contains(named) && page.contains(last), "{path} is not in docs/api.md");
+        }
     }
 
     #[test]
