@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::forward::{Ended, answer, forward, settle, to_client};
+use super::forward::{Again, Ended, Run, answer, forward, settle, to_client};
 use super::judged::{Judged, Target, arguments, canonical_paths, judged};
 use super::limits::{Over, Reserved};
 use super::link::Era;
@@ -155,7 +155,13 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
     {
         return client.answer(reply).await;
     }
-    let run = forward(session, Permit::mint(), message, Vec::new(), headers, client, within, std::future::pending());
+    // Before it is asked: a change from here on is not in the answer.
+    let asked = match message.method() {
+        "tools/list" => session.route().await.ok().map(|route| session.tools.asked(&route)),
+        _ => None,
+    };
+    let run = Run { session, message, target: None, edits: Vec::new(), headers, within, again: Again::Quietly };
+    let run = forward(Permit::mint(), run, client, std::future::pending());
     let ended = tokio::select! {
         ended = run => ended,
         never = tell_of_lists(session, message, client) => match never {},
@@ -163,7 +169,7 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
     match ended {
         Ended::Answered(answer) => {
             let edits = match message.method() {
-                "tools/list" => session.listed(message, &answer).await,
+                "tools/list" => session.listed(message, &answer, asked).await,
                 "tasks/list" => tasks::only_own(session, &answer).await,
                 _ => Ok(Vec::new()),
             };
@@ -364,7 +370,10 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let edits = canonical_paths(&call.session.executor, &call.message, &judged.touched);
     let headers = headers::remade(&call, &edits);
     let within = call.session.executor.config.timeout;
-    let ended = forward(&call.session, permit, &call.message, edits, headers, &client, within, stop.asked()).await;
+    let again = Again::Noted(&call.record);
+    let (session, message, target) = (&call.session, &*call.message, Some(&call.target));
+    let run = Run { session, message, target, edits, headers, within, again };
+    let ended = forward(permit, run, &client, stop.asked()).await;
     gate.settle_limits(taken, &ended).await;
     settle(&mut call.record, &ended);
     gate.ended(&mut call.record, None);

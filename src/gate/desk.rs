@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 
 use super::judged::{Judged, Target};
-use super::{CallFilter, Cursor, Gate, GateEvent, InForce, Setup, recent};
+use super::{CallFilter, Cursor, Gate, GateEvent, InForce, Setup, UpstreamError, recent};
 use crate::approval::{Event, Held, Refused};
 use crate::audit;
 use crate::config::{self, Role};
@@ -336,14 +336,28 @@ impl Gate {
             tracing::error!(fault, "nothing is forwarded while the store does not work");
             return Err("the gateway's store does not work, so nothing is forwarded".to_owned());
         }
-        self.audit.write("call.begin", &self.audited(record, evidence)).map_err(|error| {
-            tracing::error!(%error, "nothing is forwarded while the audit log cannot be written");
-            "the gateway's audit log cannot be written, so nothing is forwarded".to_owned()
-        })?;
+        self.writes("call.begin", &self.audited(record, evidence))?;
         if record.approval.is_none() {
             self.recent.put(record.clone());
         }
         Ok(())
+    }
+
+    /// A call is about to be sent once more: written before it is.
+    ///
+    /// # Errors
+    /// Why nothing may be forwarded, in words for the client.
+    pub(super) fn sends_again(&self, call: &CallRecord, why: &UpstreamError) -> Result<(), String> {
+        let what = json!({"call": call.id, "agent": call.agent, "upstream": call.upstream, "tool": call.tool, "why": why.what});
+        self.writes("call.sent_again", &what)
+    }
+
+    /// Writes a line without which nothing may be forwarded.
+    fn writes(&self, event: &str, fields: &Value) -> Result<(), String> {
+        self.audit.write(event, fields).map_err(|error| {
+            tracing::error!(%error, "nothing is forwarded while the audit log cannot be written");
+            "the gateway's audit log cannot be written, so nothing is forwarded".to_owned()
+        })
     }
 
     /// A call that is not held ended.

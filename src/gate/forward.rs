@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::Permit;
 use super::call::Call;
 use super::client::{CLOSED, Client};
+use super::judged::Target;
 use super::link::{Era, Fault, UpstreamError};
 use super::reply::{self, Retry};
-use super::route::{Forwarded, Interim, interim_channel};
+use super::route::{Forwarded, Interim, Route, interim_channel};
 use super::session::{Reply, Session, ToClient};
 use super::tasks;
 use crate::config::OnDisconnect;
@@ -84,36 +85,72 @@ pub fn to_client(answer: &Message, id: &str, mut edits: Vec<(Span, String)>) -> 
     Reply { bytes: answer.spliced(&edits), status: if not_found { 404 } else { 200 } }
 }
 
+/// What is to be forwarded.
+pub struct Run<'a> {
+    /// In whose conversation.
+    pub session: &'a Arc<Session>,
+    /// The request.
+    pub message: &'a Message,
+    /// What it was judged as; none for what passes unjudged.
+    pub target: Option<&'a Target>,
+    /// What to change in its bytes.
+    pub edits: Vec<(Span, String)>,
+    /// `Mcp-*` headers for a modern upstream.
+    pub headers: Forwarded,
+    /// How long it may take.
+    pub within: Duration,
+    /// What to do where the upstream has forgotten the session that it was sent in.
+    pub again: Again<'a>,
+}
+
+/// Whether a request is sent once more, in a new session, where the upstream answers that it does not know the session:
+/// by the protocol it has run nothing then (MCP 2025-11-25, Streamable HTTP, "Session Management").
+#[derive(Clone, Copy)]
+pub enum Again<'a> {
+    /// Yes: it is no call.
+    Quietly,
+    /// Yes, and the log says so of this call.
+    Noted(&'a CallRecord),
+    /// No: a human approved one run, and a server that is wrong about itself would make it two.
+    Never,
+}
+
+impl Run<'_> {
+    /// The link to send it on. A call of a tool goes only where the tool is still defined as it was judged.
+    async fn route(&self) -> Result<Arc<Route>, UpstreamError> {
+        let Some(Target::Tool { name, definition }) = self.target else { return self.session.route().await };
+        match self.session.find_tool(name, self.message).await? {
+            (route, Some(now)) if now.digest == definition.digest => Ok(route),
+            _ => Err(UpstreamError {
+                fault: Fault::Redefined,
+                what: format!("the tool `{name}` was changed or withdrawn just before this call was sent; call again"),
+                may_have_run: false,
+            }),
+        }
+    }
+}
+
 /// Forwards a request with its permit and waits for its end, passing on what comes before.
-#[expect(clippy::too_many_arguments, reason = "the one place where everything about a run meets")]
-pub async fn forward(
-    session: &Arc<Session>,
-    permit: Permit,
-    message: &Message,
-    edits: Vec<(Span, String)>,
-    headers: Forwarded,
-    client: &Client,
-    within: Duration,
-    stopped: impl Future<Output = String>,
-) -> Ended {
+pub async fn forward(permit: Permit, run: Run<'_>, client: &Client, stopped: impl Future<Output = String>) -> Ended {
+    let Run { session, message, within, .. } = run;
     let (to, mut before) = interim_channel();
     let interim = Interim { to, id: client.id.clone(), token: client.token.clone() };
     let another = permit.again();
-    let route = match session.route().await {
+    let route = match run.route().await {
         Ok(route) => route,
         Err(error) => return Ended::Broke(error),
     };
     if let Some(why) = client.has_left(cancels_when_gone(session)) {
         return Ended::Unsent(why);
     }
-    let sent = route.request(permit, message, edits.clone(), headers.clone(), Some(interim.clone())).await;
+    let sent = route.request(permit, message, run.edits.clone(), run.headers.clone(), Some(interim.clone())).await;
     let (mut route, mut flight) = match sent {
         Ok(flight) => (route, flight),
         Err(error) => return Ended::Broke(error),
     };
     let deadline = tokio::time::sleep(within.min(Duration::from_secs(365 * 86_400)));
     tokio::pin!(deadline, stopped);
-    let (mut again, mut reads) = (true, true);
+    let (mut first, mut reads) = (true, true);
     let why = loop {
         tokio::select! {
             // Stops come first: an upstream that floods its client must not keep itself from being stopped.
@@ -141,17 +178,23 @@ pub async fn forward(
                     }
                     return Ended::Answered(answer);
                 }
-                // The upstream did not know its session any more and so ran nothing: once more, in a new one.
-                Ok(Err(error)) if error.fault == Fault::SessionGone && again => {
-                    again = false;
-                    session.lost();
-                    let reopened = match session.route().await {
+                Ok(Err(error)) if error.fault == Fault::SessionGone && first => {
+                    first = false;
+                    session.lost(&route);
+                    if let Again::Never = run.again {
+                        return Ended::Broke(UpstreamError { may_have_run: true, ..error });
+                    }
+                    let reopened = match run.route().await {
                         Ok(route) => route,
                         Err(error) => return Ended::Broke(error),
                     };
-                    let sent = reopened
-                        .request(another.again(), message, edits.clone(), headers.clone(), Some(interim.clone()))
-                        .await;
+                    if let Again::Noted(call) = run.again
+                        && let Err(what) = session.gate.sends_again(call, &error)
+                    {
+                        return Ended::Broke(UpstreamError { fault: Fault::Unreachable, what, may_have_run: false });
+                    }
+                    let (edits, headers) = (run.edits.clone(), run.headers.clone());
+                    let sent = reopened.request(another.again(), message, edits, headers, Some(interim.clone())).await;
                     (route, flight) = match sent {
                         Ok(flight) => (reopened, flight),
                         Err(error) => return Ended::Broke(error),

@@ -144,6 +144,8 @@ pub enum Fault {
     SessionGone,
     /// The executor does not speak this era.
     Era,
+    /// It offers another tool than the one that was judged.
+    Redefined,
 }
 
 impl fmt::Display for UpstreamError {

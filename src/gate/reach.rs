@@ -10,13 +10,10 @@ use tokio::sync::mpsc;
 use super::link::{Era, Fault, Opening, UpstreamError};
 use super::route::{Flight, Forwarded, Route};
 use super::session::{Handshake, Session};
-use super::tools::{Definition, Page, Reading};
+use super::tools::{Definition, LEAST_AGE, Page, Reading};
 use super::{CHANNEL, Permit};
 use crate::identity::CLAIM_KEY;
 use crate::message::{Message, compose};
-
-/// How soon an unknown tool makes the gateway look at the list again.
-const LIST_AGAIN: Duration = Duration::from_secs(1);
 
 /// A list of more pages has no end.
 const PAGES: usize = 100;
@@ -57,9 +54,9 @@ impl Session {
         self.handshake.as_ref().and_then(|h| h.resume.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
-    /// The upstream forgot the session: the next use makes another.
-    pub(super) fn lost(&self) {
-        self.route.store(None);
+    /// The upstream forgot the session of that link: the next use makes another.
+    pub(super) fn lost(&self, route: &Arc<Route>) {
+        self.route.compare_and_swap(route, None);
     }
 
     async fn open(self: &Arc<Self>, resume: Option<String>) -> Result<Arc<Route>, UpstreamError> {
@@ -138,34 +135,65 @@ impl Session {
         }
     }
 
-    /// The definition of a tool: as listed, after one look of our own where it is not known or the list changed.
+    /// The open link and the definition of a tool there: as listed on that very link, after one look of our own where
+    /// it is not known or may have changed.
+    pub(super) async fn find_tool(
+        self: &Arc<Self>,
+        name: &str,
+        request: &Message,
+    ) -> Result<(Arc<Route>, Option<Arc<Definition>>), UpstreamError> {
+        let mut route = self.route().await?;
+        let definition = match self.look_on(&route, name, request).await {
+            Err(error) if error.fault == Fault::SessionGone => {
+                self.lost(&route);
+                route = self.route().await?;
+                self.look_on(&route, name, request).await?
+            }
+            looked => looked?,
+        };
+        Ok((route, definition))
+    }
+
+    /// The definition of a tool, as [`Session::look`].
     pub(super) async fn definition(
         self: &Arc<Self>,
         name: &str,
         request: &Message,
     ) -> Result<Option<Arc<Definition>>, UpstreamError> {
+        Ok(self.find_tool(name, request).await?.1)
+    }
+
+    async fn look_on(
+        self: &Arc<Self>,
+        route: &Arc<Route>,
+        name: &str,
+        request: &Message,
+    ) -> Result<Option<Arc<Definition>>, UpstreamError> {
         let tools = &self.tools;
-        if !tools.is_stale()
+        if tools.is_fresh(route)
             && let Some(known) = tools.get(name)
         {
             return Ok(Some(known));
         }
         // Many calls that find the list missing wait for one look.
         let mut listed = self.listing.lock().await;
-        let stale = tools.is_stale();
-        let known = tools.get(name).filter(|_| !stale);
-        let just_listed = !stale && listed.is_some_and(|at| at.elapsed() < LIST_AGAIN);
+        let fresh = tools.is_fresh(route);
+        let known = tools.get(name).filter(|_| fresh);
+        let just_listed = fresh && listed.is_some_and(|at| at.elapsed() < LEAST_AGE);
         if known.is_some() || just_listed {
             return Ok(known);
         }
-        tools.mark_fresh();
-        self.list_tools(request).await.inspect_err(|_| tools.mark_stale())?;
+        self.list_tools(route, request).await?;
         *listed = Some(Instant::now());
         Ok(tools.get(name))
     }
 
-    /// Reads all pages of `tools/list` by ourselves.
-    pub(super) async fn list_tools(self: &Arc<Self>, request: &Message) -> Result<(), UpstreamError> {
+    /// Reads all pages of `tools/list` on a link by ourselves.
+    pub(super) async fn list_tools(
+        self: &Arc<Self>,
+        route: &Arc<Route>,
+        request: &Message,
+    ) -> Result<(), UpstreamError> {
         let meta = match self.era {
             Era::Modern => request.at(&["params", "_meta"]).and_then(|(_, raw)| serde_json::from_str(raw).ok()).map(
                 |mut meta: serde_json::Map<String, serde_json::Value>| {
@@ -185,15 +213,15 @@ impl Session {
             params.extend(meta.as_ref().map(|meta| ("_meta".to_owned(), json!(meta))));
             params.extend(cursor.as_ref().map(|cursor| ("cursor".to_owned(), json!(cursor))));
             let params = json!(params);
-            let route = self.route().await?;
+            let asked = self.tools.asked(route);
             let flight = route.own_request(Permit::mint(), "tools/list", &params, headers.clone()).await?;
-            let answer = self.settle(&route, flight, self.executor.config.timeout).await?;
+            let answer = self.settle(route, flight, self.executor.config.timeout).await?;
             let result = answer.result().ok_or_else(|| garbage("it does not list its tools".to_owned()))?;
             let page =
                 Page::read(result).map_err(|what| garbage(format!("its list of tools cannot be read: {what}")))?;
             let next = page.next.clone();
             let (pins, now) = (&self.executor.pins, self.gate.clock.now());
-            let learned = self.tools.learn(pins, &mut reading, page, cursor.as_deref(), now);
+            let learned = self.tools.learn(pins, &mut reading, page, cursor.as_deref(), Some(asked), now);
             self.gate.tell_of_odd(&self.executor, &learned.odd);
             sightings.extend(learned.sightings);
             if next.is_none() {
@@ -209,7 +237,11 @@ impl Session {
     pub(super) async fn read_first_list(self: &Arc<Self>, request: &Message) {
         if self.executor.pins.wants_first_list() {
             let _one_at_a_time = self.listing.lock().await;
-            if let Err(error) = self.list_tools(request).await {
+            let listed = match self.route().await {
+                Ok(route) => self.list_tools(&route, request).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = listed {
                 tracing::warn!(upstream = self.executor.id(), %error, "the upstream's tools cannot be listed");
             }
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::call::{self, Call};
 use super::client::Client;
-use super::forward::{self, Ended, cancels_when_gone, forward};
+use super::forward::{self, Again, Ended, Run, cancels_when_gone, forward};
 use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
 use super::limits::Reserved;
@@ -85,7 +85,10 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
             let within = executor.config.timeout;
             let (message, headers) = (Arc::clone(&call.message), headers::remade(call, &edits));
             let session = Arc::clone(&call.session);
-            let run = forward(&session, permit, &message, edits, headers, client, within, stopped);
+            let (target, again) = (call.target.clone(), Again::Never);
+            let run =
+                Run { session: &session, message: &message, target: Some(&target), edits, headers, within, again };
+            let run = forward(permit, run, client, stopped);
             tokio::select! {
                 ended = run => ended,
                 never = let_go(&gate, &id, &session, client, &detached) => match never {},
@@ -174,6 +177,8 @@ fn after(applied: Result<Held, StoreError>) -> Released {
 async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Result<Judged, Box<Event>> {
     let stale = |why: &str| Box::new(Event::Refuse { reason: Rejection::Stale, detail: Some(why.to_owned()) });
     if let super::judged::Target::Tool { name, definition } = &mut call.target {
+        // It waited for a human: what was listed before that says nothing of now.
+        call.session.tools.mark_stale();
         match call.session.definition(name, &call.message).await {
             Ok(Some(now)) => *definition = now,
             Ok(None) => return Err(stale("the tool is no longer offered")),

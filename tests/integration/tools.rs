@@ -251,6 +251,110 @@ async fn a_server_that_shows_each_client_other_tools_deceives_nobody() {
     assert_eq!(states(&gateway).await, json!({ "look": "changed" }));
 }
 
+/// Another process, or another definition behind the same one: what was listed before does not speak for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_listed_before_does_not_speak_for_what_runs_now() {
+    let calm = |text: &str| json!([tool("look", text), tool("die", "Ends.")]);
+    // The gateway's own process, then two of each agent's.
+    for modern in [false, true] {
+        let lists = json!([calm("Looks."), calm("Looks."), calm("EVIL")]);
+        let place = Place::new(OPEN, lists, json!({}), &["quiet"]);
+        let gateway = place.home.serve();
+        eventually("the first list", || async { (states(&gateway).await != json!({})).then_some(()) }).await;
+        assert_eq!(cli(&place.home, &gateway, &["accept", "shop", "--all"]).1, 0);
+        let starts = std::fs::read_to_string(format!("{}.starts", place.file.display())).expect("its starts").len();
+        assert_eq!(starts, 1, "the command line asks again only where it is told to");
+        let agent = match modern {
+            true => Agent::modern(&gateway.url("shop")),
+            false => Agent::legacy(&gateway.url("shop")).await,
+        };
+        assert_eq!(text(&agent.call(1, "look", json!({})).await), "ran look");
+        assert!(agent.call(2, "die", json!({})).await.to_string().contains("It may have run"));
+        let (answer, held) = until_held(&gateway, &agent, "look").await;
+        assert!(held.to_string().contains("is not the one that ana accepted"), "{held}");
+        drop(answer);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_approved_on_one_definition_does_not_run_on_another() {
+    const ASKS: &str = "version: 1\ngroups: { default: { otherwise: ask } }\n";
+    let place = Place::new(ASKS, json!([tool("look", "Looks.")]), json!({ "new_tools": "accept" }), &["quiet"]);
+    let gateway = place.home.serve();
+    for (round, agent) in
+        [Agent::legacy(&gateway.url("shop")).await, Agent::modern(&gateway.url("shop"))].iter().enumerate()
+    {
+        let answer = agent.begin(1, "look", json!({ "round": round })).await;
+        let held = gateway.held(1).await.remove(0);
+        assert_eq!(gateway.approve(&held).await.0, 200);
+        assert_eq!(text(&reply(answer, 1).await), "ran look");
+        let answer = agent.begin(2, "look", json!({ "again": round })).await;
+        let held = gateway.held(1).await.remove(0);
+        place.offer(json!([tool("look", &format!("EVIL {round}"))]));
+        assert_eq!(gateway.approve(&held).await.0, 200);
+        let refused = reply(answer, 2).await;
+        assert_eq!(about(&refused)["reason"], "stale", "{refused}");
+        assert!(text(&refused).contains("the tool's definition is another"), "{refused}");
+    }
+}
+
+/// By the protocol a server that does not know a session has run nothing in it; one that is wrong about that must not
+/// run twice what a human approved once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_forgets_its_session_runs_no_held_call_twice() {
+    const POLICY: &str = "
+version: 1
+groups:
+  default:
+    otherwise: ask
+    rules:
+      - { name: free, verdict: allow, tool: look }
+";
+    let home = Home::new(POLICY, json!({}));
+    let ledger = home.base().join("ledger");
+    let mut server = peers::fixture("forgetful.py", &[&ledger.to_string_lossy()]).into_iter();
+    let mut command = std::process::Command::new(server.next().expect("a program"));
+    command.args(server).stdout(std::process::Stdio::piped());
+    let mut server = command.spawn().expect("it starts");
+    let mut port = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().expect("its output")), &mut port)
+        .expect("its port");
+    let url = format!("http://127.0.0.1:{}/mcp", port.trim());
+    let upstream = json!({ "url": url, "filesystem": "none", "new_tools": "accept" });
+    let home = home.with("upstreams", json!({ "shop": upstream }));
+    let gateway = home.serve();
+    let ran = || std::fs::read_to_string(&ledger).unwrap_or_default().lines().count();
+
+    // What policy allows is sent again, and the log says so.
+    let agent = Agent::legacy(&gateway.url("shop")).await;
+    assert_eq!(text(&agent.call(1, "look", json!({ "forget": true })).await), "ran look");
+    assert_eq!(ran(), 2);
+    let audit: String = std::fs::read_dir(home.state().join("audit"))
+        .expect("the log")
+        .map(|file| std::fs::read_to_string(file.expect("a file").path()).unwrap_or_default())
+        .collect();
+    assert_eq!(audit.matches("\"event\":\"call.sent_again\"").count(), 1, "{audit}");
+
+    // Not where the new session offers something else.
+    let refused = agent.call(2, "look", json!({ "forget": true, "then": "EVIL" })).await;
+    assert!(text(&refused).contains("changed or withdrawn just before"), "{refused}");
+    assert_eq!(ran(), 3);
+
+    let answer = agent.begin(3, "buy", json!({ "forget": true })).await;
+    let held = gateway.held(1).await.remove(0);
+    assert_eq!(gateway.approve(&held).await.0, 200);
+    let failed = reply(answer, 3).await;
+    assert!(text(&failed).contains("has ended the session") && text(&failed).contains("It may have run"), "{failed}");
+    assert_eq!(ran(), 4);
+    // The next one goes in a new session.
+    let answer = agent.begin(4, "buy", json!({})).await;
+    let held = gateway.held(1).await.remove(0);
+    assert_eq!(gateway.approve(&held).await.0, 200);
+    assert_eq!(text(&reply(answer, 4).await), "ran buy");
+    server.kill().expect("it ends");
+    server.wait().expect("it ended");
+}
+
 /// The first list of a server on `wrap`'s command line counts as accepted; what comes after it does not.
 #[tokio::test(flavor = "multi_thread")]
 async fn wrap_pins_what_it_sees_first() {

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::super::{Gate, Session};
-use super::Definition;
 use super::page::Page;
+use super::{Asked, Definition};
 use crate::message::{Message, Span, compose};
 use crate::policy::{Policy, Prospect, outlook};
 use crate::record::ToolVerdict;
+use crate::store::StoredTool;
 
 impl Session {
-    /// Learns from the answer to the client's `tools/list`, and says what to change in it: of the tools that were read,
+    /// Learns from the answer to the client's `tools/list`, `asked` for as it says, and says what to change in it: of the tools that were read,
     /// those stay of which not every call is refused. A first list that counts as accepted is read whole before.
     ///
     /// # Errors
@@ -22,6 +23,7 @@ impl Session {
         self: &Arc<Self>,
         request: &Message,
         answer: &Message,
+        asked: Option<Asked>,
     ) -> Result<Vec<(Span, String)>, String> {
         let Some(result) = answer.result() else { return Ok(Vec::new()) };
         let page = Page::read(result).inspect_err(|_| {
@@ -33,7 +35,7 @@ impl Session {
         // What is no text is no page that we were told of.
         let cursor = cursor.and_then(|raw| serde_json::from_str(raw).unwrap_or_else(|_| Some(raw.to_owned())));
         let pins = &self.executor.pins;
-        let learned = self.tools.heard(pins, page, cursor.as_deref(), self.gate.clock.now());
+        let learned = self.tools.heard(pins, page, cursor.as_deref(), asked, self.gate.clock.now());
         self.gate.tell_of_odd(&self.executor, &learned.odd);
         self.gate.saw(&self.executor, learned.sightings, false).await;
         Ok(self.list_edits(answer, &learned.tools, learned.odd.is_empty()))
@@ -101,12 +103,22 @@ impl Session {
 /// Tells every session whose visible tools are others than in its last list.
 pub fn announce(gate: &Gate) {
     let policy = gate.policy().policy;
-    let legacy = gate.sessions.iter().map(|session| session.value().clone());
-    let stateless = gate.stateless.iter().map(|session| session.value().clone());
-    // Collected first: telling takes locks of its own.
-    for session in legacy.chain(stateless).collect::<Vec<_>>() {
+    for session in conversations(gate) {
         session.list_may_have_changed(&policy);
     }
+}
+
+/// Makes the sessions of an upstream look again that know one of these tools otherwise.
+pub fn compare(gate: &Gate, upstream: &str, offered: &[StoredTool]) {
+    for session in conversations(gate).iter().filter(|session| session.executor.id() == upstream) {
+        session.tools.compare(offered);
+    }
+}
+
+/// All sessions, collected: what is done with them takes locks of its own.
+fn conversations(gate: &Gate) -> Vec<Arc<Session>> {
+    let legacy = gate.sessions.iter().map(|session| session.value().clone());
+    legacy.chain(gate.stateless.iter().map(|session| session.value().clone())).collect()
 }
 
 /// The notification, for a `subscriptions/listen` of that raw id where the protocol has those.

@@ -12,8 +12,8 @@ mod refresh;
 
 use serde_json::Value;
 
-pub use listed::{announce, list_changed};
-pub use offered::{Offered, Reading};
+pub use listed::{announce, compare, list_changed};
+pub use offered::{Asked, LEAST_AGE, Offered, Reading};
 pub use page::Page;
 pub use pins::{Pins, follow};
 pub use records::{NotAccepted, ToolFilter};

@@ -2,24 +2,43 @@
 //! pass for what another was.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
+use super::super::route::Route;
 use super::canonical::digest;
 use super::page::{Listed, Odd, Page, Plain};
 use super::{Definition, Pins, flags};
 use crate::clock::Timestamp;
-use crate::store::Sighting;
+use crate::store::{Sighting, StoredTool};
+
+/// A list is not read again sooner, whatever its upstream says of how long it is good.
+pub const LEAST_AGE: Duration = Duration::from_secs(1);
+
+/// A list is read again after this, whatever its upstream says: what it tells of changes may be lost or withheld.
+const GREATEST_AGE: Duration = Duration::from_secs(300);
 
 /// The tools of one session.
 #[derive(Debug, Default)]
 pub struct Offered {
     known: ArcSwap<HashMap<String, Arc<Definition>>>,
-    stale: AtomicBool,
+    /// How often it became doubtful what is offered.
+    doubts: AtomicU64,
+    /// The last list that was read to its end, and until when it counts.
+    read: Mutex<Option<(Instant, Asked)>>,
     listing: Mutex<Listing>,
+}
+
+/// When, and on which link, a list was asked for: what it says counts on that link only, and until the next doubt.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    link: Weak<Route>,
+    doubts: u64,
+    at: Instant,
 }
 
 /// The list that the client is reading, and what was told of the last one.
@@ -38,6 +57,10 @@ pub struct Reading {
     odd: HashSet<String>,
     /// The cursor of the page that comes next.
     next: Option<String>,
+    /// When its first page was asked for; none where its pages do not belong together.
+    asked: Option<Asked>,
+    /// How long the list is good, as its pages say.
+    ttl: Option<Duration>,
 }
 
 /// What a page of a list told.
@@ -62,39 +85,61 @@ impl Offered {
         self.known.load_full()
     }
 
-    /// The upstream said that its list changed: look again before the next call.
+    /// What is known may be offered no longer: look again before the next call.
     pub fn mark_stale(&self) {
-        self.stale.store(true, Ordering::Release);
+        self.doubts.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether the list must be read again.
-    pub fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Acquire)
+    /// Doubts what is known where others were offered something else by now.
+    pub(super) fn compare(&self, offered: &[StoredTool]) {
+        let known = self.known.load();
+        let is_other = |tool: &StoredTool| known.get(&tool.name).is_some_and(|known| known.digest != tool.offered);
+        if offered.iter().any(is_other) {
+            self.mark_stale();
+        }
     }
 
-    /// The list is being read now; a change from here on marks it again.
-    pub fn mark_fresh(&self) {
-        self.stale.store(false, Ordering::Release);
+    /// A list is asked for now on that link; a doubt from here on is about it too.
+    pub fn asked(&self, link: &Arc<Route>) -> Asked {
+        Asked { link: Arc::downgrade(link), doubts: self.doubts.load(Ordering::Acquire), at: Instant::now() }
+    }
+
+    /// Whether what is known is what that link offers: it was read there, not too long ago, and nothing says that it has
+    /// changed since.
+    pub fn is_fresh(&self, link: &Arc<Route>) -> bool {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.asked(link);
+        read.as_ref().is_some_and(|(until, asked)| asked.is_of(&now) && now.at < *until)
     }
 
     /// Learns from a page that the client asked for; `cursor` says where it starts.
-    pub(super) fn heard<'a>(&self, pins: &Pins, page: Page<'a>, cursor: Option<&str>, now: Timestamp) -> Learned<'a> {
-        self.learn(pins, &mut self.listing().reading, page, cursor, now)
+    pub(super) fn heard<'a>(
+        &self,
+        pins: &Pins,
+        page: Page<'a>,
+        cursor: Option<&str>,
+        asked: Option<Asked>,
+        now: Timestamp,
+    ) -> Learned<'a> {
+        self.learn(pins, &mut self.listing().reading, page, cursor, asked, now)
     }
 
-    /// Learns from a page of a list. The last one of a list makes the list all that there is: what was withdrawn is not
-    /// known any more.
+    /// Learns from a page of a list, `asked` for as it says. The last one of a list makes the list all that there is: what
+    /// was withdrawn is not known any more.
     pub fn learn<'a>(
         &self,
         pins: &Pins,
         reading: &mut Reading,
         page: Page<'a>,
         cursor: Option<&str>,
+        asked: Option<Asked>,
         now: Timestamp,
     ) -> Learned<'a> {
         if cursor.is_none() {
-            *reading = Reading::default();
+            *reading = Reading { asked: asked.clone(), ..Reading::default() };
         }
+        reading.asked = reading.asked.take().filter(|first| asked.is_some_and(|asked| first.is_of(&asked)));
+        reading.ttl = reading.ttl.into_iter().chain(page.ttl).min();
         let in_order = cursor.is_none_or(|cursor| reading.next.as_deref() == Some(cursor));
         let whole = in_order && page.next.is_none();
         if in_order {
@@ -131,6 +176,11 @@ impl Offered {
             next.retain(|name, _| !reading.odd.contains(name));
             next
         });
+        if whole {
+            let good_for = reading.ttl.unwrap_or(GREATEST_AGE).clamp(LEAST_AGE, GREATEST_AGE);
+            let until = |asked: Asked| (asked.at + good_for, asked);
+            *self.read.lock().unwrap_or_else(PoisonError::into_inner) = reading.asked.clone().map(until);
+        }
     }
 
     /// The client got a list without these.
@@ -151,6 +201,13 @@ impl Offered {
 
     fn listing(&self) -> MutexGuard<'_, Listing> {
         self.listing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Asked {
+    /// Whether both were asked on one link, with no doubt between them.
+    fn is_of(&self, other: &Self) -> bool {
+        self.link.ptr_eq(&other.link) && self.doubts == other.doubts
     }
 }
 

@@ -4,6 +4,7 @@
 //! out of it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -25,6 +26,8 @@ pub struct Page<'a> {
     pub tools: Vec<Listed<'a>>,
     /// The next page's cursor; none ends the list.
     pub next: Option<String>,
+    /// How long the list is good (MCP 2026-07-28, caching).
+    pub ttl: Option<Duration>,
 }
 
 /// One element of a page.
@@ -70,7 +73,9 @@ impl<'a> Page<'a> {
         let next = member("nextCursor").map(serde_json::from_str::<Option<String>>).transpose();
         let next = next.map_err(|_| "`nextCursor` is no text")?.flatten();
         let tools = tools.into_iter().map(|tool| Listed::read(tool.get())).collect();
-        Ok(Self { tools, next: next.filter(|cursor| !cursor.is_empty()) })
+        // What is no such number does not say that it is good at all.
+        let ttl = member("ttlMs").map(|raw| Duration::from_millis(raw.parse().unwrap_or_default()));
+        Ok(Self { tools, next: next.filter(|cursor| !cursor.is_empty()), ttl })
     }
 }
 

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use super::super::{Gate, GateEvent};
-use super::{Definition, announce};
+use super::{Definition, announce, compare};
 use crate::catalog::Catalogue;
 use crate::clock::Timestamp;
 use crate::config::{NewTools, Transport, UpstreamConfig};
@@ -232,6 +232,7 @@ impl Gate {
             let own: Vec<StoredTool> = news.iter().filter(|tool| tool.upstream == *id).cloned().collect();
             if !own.is_empty() {
                 executor.pins.take(&own);
+                compare(self, id, &own);
             }
         }
         if !is_first {

@@ -108,7 +108,8 @@ async fn list(session: &Arc<Session>, hello: &Message) -> Result<usize, Upstream
         let ready = compose::notification("notifications/initialized", None);
         session.route().await?.tell(Permit::mint(), "notifications/initialized", ready).await?;
     }
-    session.list_tools(hello).await?;
+    let route = session.route().await?;
+    session.list_tools(&route, hello).await?;
     Ok(session.tools.all().len())
 }
 
