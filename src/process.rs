@@ -124,7 +124,8 @@ pub fn sweep(state_dir: &Path) -> io::Result<()> {
 /// # Errors
 /// It cannot be made, or others may write into it.
 pub fn private_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at)?;
     if fs::metadata(path)?.mode() & 0o022 != 0 {
         let what = format!("{} can be written by others; run `chmod 700 {0}`", path.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));

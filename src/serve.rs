@@ -19,7 +19,7 @@ use crate::diagnostic::Diagnostic;
 use crate::gate::{Gate, Parts};
 use crate::identity::Directory;
 use crate::metrics::Metrics;
-use crate::process::{Claim, claimed};
+use crate::process::{Claim, claimed, private_dir};
 use crate::store::Store;
 use crate::{listen, policy, upstream};
 
@@ -92,7 +92,7 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
     let failed = |what: String| StartError::Failed(what);
     raise_open_files();
     let state_dir = config.state_dir.clone();
-    make_private(&state_dir).map_err(|error| failed(format!("state folder {}: {error}", state_dir.display())))?;
+    private_dir(&state_dir).map_err(|error| failed(format!("the state folder: {error}")))?;
 
     let first = admin::ensure_first_approver(&config)
         .map_err(|error| failed(format!("the first approver's token could not be kept: {error}")))?;
@@ -314,12 +314,6 @@ fn raise_open_files() {
         Ok(limit) => tracing::debug!(limit, "open files"),
         Err(error) => tracing::warn!(%error, "the limit of open files could not be raised"),
     }
-}
-
-fn make_private(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::create_dir_all(folder)?;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))
 }
 
 fn watched_folders(config: &Config, policy_files: &[PathBuf]) -> Vec<PathBuf> {

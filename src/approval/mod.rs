@@ -55,6 +55,9 @@ pub struct Intent {
     pub message: String,
     /// The agent's name.
     pub agent: String,
+    /// The hash of the token that it came with; none where none was needed. What is revoked runs nothing.
+    #[serde(default)]
+    pub credential: Option<String>,
     /// The session it came in.
     pub session: Option<String>,
     /// `legacy` or `modern`.

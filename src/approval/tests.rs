@@ -46,6 +46,7 @@ pub(crate) fn held(id: &str) -> Held {
         intent: Intent {
             message: "{}".into(),
             agent: "claude".into(),
+            credential: None,
             session: Some("ses_1".into()),
             era: "legacy".into(),
             definition: None,

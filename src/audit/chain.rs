@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -17,9 +17,6 @@ use crate::process;
 
 /// The fields that are the log's own.
 const OWN: [&str; 4] = ["seq", "at", "prev", "event"];
-
-/// How often it is looked at, before a line is written, whether the file is still where `verify` will look for it.
-const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) struct Chain {
     pub(super) folder: PathBuf,
@@ -44,7 +41,6 @@ struct Head {
     unsynced: Vec<Arc<File>>,
     write_fault: Option<String>,
     sync_fault: Option<String>,
-    looked: Instant,
 }
 
 impl Chain {
@@ -68,7 +64,6 @@ impl Chain {
             unsynced: Vec::new(),
             write_fault: None,
             sync_fault: None,
-            looked: Instant::now(),
         };
         let chain = Self {
             folder,
@@ -111,9 +106,14 @@ impl Chain {
         }
     }
 
+    /// Whether lines keep the arguments of calls.
+    pub(super) fn keeps_arguments(&self) -> bool {
+        self.config.arguments
+    }
+
     pub(super) fn fault(&self) -> Option<String> {
         let mut head = self.head();
-        if let Err(error) = self.look(&mut head) {
+        if let Err(error) = self.look(&head) {
             head.write_fault = Some(error.0);
         }
         head.write_fault.clone().or_else(|| head.sync_fault.clone())
@@ -130,9 +130,7 @@ impl Chain {
     }
 
     fn try_append(&self, head: &mut Head, event: &str, fields: &Value) -> Result<(), AuditError> {
-        if head.write_fault.is_some() || head.looked.elapsed() >= LOOK {
-            self.look(head)?;
-        }
+        self.look(head)?;
         let file = files::name(&self.process, head.number);
         let cannot = |error: io::Error| AuditError(format!("{}: {error}", self.folder.join(&file).display()));
         let mut line = self.line(head, event, fields);
@@ -156,9 +154,9 @@ impl Chain {
         Ok(())
     }
 
-    /// A file that was moved away, removed or cut would take lines that nobody finds again.
-    fn look(&self, head: &mut Head) -> Result<(), AuditError> {
-        head.looked = Instant::now();
+    /// A file that was moved away, removed or cut would take lines that nobody finds again: looked at before each line,
+    /// which costs two look-ups.
+    fn look(&self, head: &Head) -> Result<(), AuditError> {
         let path = self.folder.join(files::name(&self.process, head.number));
         let same = fs::metadata(&path).and_then(|there| {
             let ours = head.file.metadata()?;

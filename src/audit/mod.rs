@@ -93,6 +93,11 @@ impl Audit {
         written
     }
 
+    /// Whether the log keeps the arguments of calls (`audit.arguments`, as it was when the log was opened).
+    pub fn keeps_arguments(&self) -> bool {
+        self.open.chain.keeps_arguments()
+    }
+
     /// Whether the last write succeeded. After a fault it tries again, and the log then tells of the gap.
     ///
     /// # Errors

@@ -360,10 +360,10 @@ async fn refusal(response: Response<Incoming>) -> Failure {
 }
 
 fn read_url(text: &str) -> Result<Url, Failure> {
-    let url = Url::parse(text).map_err(|error| Failure::Other(format!("{text} is no web address: {error}")))?;
+    let url = Url::parse(text).map_err(|error| Failure::Usage(format!("{text} is no web address: {error}")))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        scheme => Err(Failure::Other(format!("a gateway is reached over http or https, not {scheme}"))),
+        scheme => Err(Failure::Usage(format!("a gateway is reached over http or https, not {scheme}"))),
     }
 }
 

@@ -125,7 +125,7 @@ impl Accept {
     /// What is sent is the digest of what was fetched, so that nothing is accepted that came in between.
     async fn run(self) -> Result<(), Failure> {
         if self.digest.is_some() && self.names.len() > 1 {
-            return Err(Failure::Other("--digest is of one definition: name one tool".into()));
+            return Err(Failure::Usage("--digest is of one definition: name one tool".into()));
         }
         let client = self.connect.client()?;
         let mut offered = all(&client, &[("upstream", &self.upstream)]).await?;

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::link::Era;
 use super::session::{Reply, ToClient};
 use crate::message::compose;
+use crate::secret::TokenHash;
 
 /// What a cancel by a closed stream is called.
 pub const CLOSED: &str = "the client closed its stream";
@@ -24,6 +25,8 @@ pub struct Client {
     pub id: String,
     /// The raw progress token it sent.
     pub token: Option<String>,
+    /// The credential that its request came with.
+    pub credential: Option<TokenHash>,
     tx: mpsc::Sender<ToClient>,
     cancelled: watch::Receiver<Option<String>>,
     absent: bool,
@@ -38,14 +41,15 @@ impl Client {
         token: Option<String>,
         tx: mpsc::Sender<ToClient>,
         cancelled: watch::Receiver<Option<String>>,
+        credential: Option<TokenHash>,
     ) -> Self {
-        Self { id, token, tx, cancelled, absent: false, era }
+        Self { id, token, credential, tx, cancelled, absent: false, era }
     }
 
     /// Nobody: for a call that runs although its client is gone.
     pub fn nobody() -> Self {
         let (tx, cancelled) = (mpsc::channel(1).0, watch::channel(None).1);
-        Self { id: "null".to_owned(), token: None, tx, cancelled, absent: true, era: Era::Legacy }
+        Self { id: "null".to_owned(), token: None, credential: None, tx, cancelled, absent: true, era: Era::Legacy }
     }
 
     /// Whether this is [`Client::nobody`].

@@ -411,9 +411,6 @@ impl Gate {
     fn audited(&self, record: &CallRecord, evidence: Option<Value>) -> Value {
         let mut fields = serde_json::to_value(record).unwrap_or_default();
         if let Some(object) = fields.as_object_mut() {
-            if !self.config().audit.arguments {
-                object.remove("arguments");
-            }
             object.extend(evidence.map(|evidence| (audit::EVIDENCE.to_owned(), evidence)));
         }
         fields
@@ -424,7 +421,7 @@ impl Gate {
         let category = target.definition().and_then(|definition| definition.entry.category.as_deref());
         let claimed = Claimed::of(message.params_tree());
         let (touched, judgement) = (&judged.touched, &judged.judgement);
-        let arguments = self.config().audit.arguments;
+        let arguments = self.audit.keeps_arguments();
         let evidence = Evidence::of(category, claimed, touched, judgement, &self.redaction(), arguments);
         serde_json::to_value(evidence).unwrap_or_default()
     }

@@ -19,6 +19,7 @@ use super::{asked, shown};
 use crate::approval::{Event, Held, Intent};
 use crate::message::Message;
 use crate::record::{ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, WillRun};
+use crate::secret::TokenHash;
 use crate::store::{Holding, StoreError};
 
 /// How often a waiting client hears that it still waits.
@@ -65,7 +66,7 @@ pub async fn pick_up(mut call: Call, held: Held, client: Client) {
 /// Holds a call that policy asks about.
 pub async fn hold(mut call: Call, judged: Judged, client: Client) {
     let gate = Arc::clone(&call.session.gate);
-    match gate.store.hold(new_held(&call, &judged), gate.config().approvals.max_waiting).await {
+    match gate.store.hold(new_held(&call, &judged, &client), gate.config().approvals.max_waiting).await {
         Ok(Holding::Created(held)) => {
             gate.note_call("call.held", &held, call.evidence.take());
             wait(call, held, client).await;
@@ -229,7 +230,7 @@ fn kept_reply(id: &str, kept: &crate::approval::Kept, ran_at: Option<&str>) -> R
 }
 
 /// What is stored of a call that begins to wait.
-fn new_held(call: &Call, judged: &Judged) -> Held {
+fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
     let gate = &call.session.gate;
     let terms = asked::terms(judged, &gate.config().approvals).unwrap_or_default();
     let now = gate.clock.now();
@@ -260,6 +261,7 @@ fn new_held(call: &Call, judged: &Judged) -> Held {
         intent: Intent {
             message: String::from_utf8_lossy(call.message.bytes()).into_owned(),
             agent: call.record.agent.clone(),
+            credential: client.credential.as_ref().map(TokenHash::to_hex),
             session: call.session.key().map(str::to_owned),
             era: era_word(call.session.era).to_owned(),
             definition: call.target.definition().map(|d| d.digest.clone()),

@@ -11,8 +11,7 @@ use super::link::{Era, Fault, Opening, UpstreamError};
 use super::route::{Flight, Forwarded, Route};
 use super::session::{Handshake, Session};
 use super::tools::{Definition, LEAST_AGE, Page, Reading};
-use super::{CHANNEL, Permit};
-use crate::identity::CLAIM_KEY;
+use super::{CHANNEL, Permit, claim};
 use crate::message::{Message, compose};
 
 /// A list of more pages has no end.
@@ -198,7 +197,7 @@ impl Session {
             Era::Modern => request.at(&["params", "_meta"]).and_then(|(_, raw)| serde_json::from_str(raw).ok()).map(
                 |mut meta: serde_json::Map<String, serde_json::Value>| {
                     meta.remove("progressToken");
-                    meta.remove(CLAIM_KEY);
+                    meta.retain(|key, _| !claim::is_own(key));
                     meta
                 },
             ),

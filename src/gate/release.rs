@@ -194,6 +194,11 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     let Some(agent) = call.session.agent() else {
         return Err(stale("its agent is no longer configured"));
     };
+    if let Some(hash) = &held.intent.credential
+        && !gate.directory().vouches(&agent.config.name, hash, now)
+    {
+        return Err(stale("the agent's credential it came with is no longer good"));
+    }
     let executor = &call.session.executor;
     let mut judged = judged(policy, executor, &agent, &call.target, &call.message, now, call.received)
         .await

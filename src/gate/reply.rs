@@ -134,7 +134,7 @@ pub fn ended_text(record: &CallRecord) -> (String, Retry) {
         ),
         (CallState::Rejected, Some("stale")) => (
             format!(
-                "Not run: {label} was approved, but what it would do has changed since ({}). A new call asks again.",
+                "Not run: what {label} would do, or what policy says of it, changed while it was held ({}). A new call asks again.",
                 note.unwrap_or("the policy or a file is another")
             ),
             Retry::AfterMs(1_000),

@@ -24,6 +24,7 @@ use super::{CHANNEL, Executor, Gate, Permit, call, claim, reply, roots};
 use crate::identity::Agent;
 use crate::message::{Message, id_key};
 use crate::policy::passes;
+use crate::secret::TokenHash;
 
 /// How many messages without a reader are kept for a session.
 const UNREAD: usize = 256;
@@ -170,16 +171,21 @@ impl Session {
     }
 
     /// A request: judged, held, forwarded. Returns at once. `headers` are the `Mcp-Param-*` of a modern request; none
-    /// where the transport has no headers.
-    pub fn request(self: &Arc<Self>, message: Message, headers: Option<Vec<(String, String)>>) -> Exchange {
+    /// where the transport has no headers. `credential` is the token that it came with; none where none was needed.
+    pub fn request(
+        self: &Arc<Self>,
+        message: Message,
+        headers: Option<Vec<(String, String)>>,
+        credential: Option<TokenHash>,
+    ) -> Exchange {
         self.touch();
         let (tx, events) = mpsc::channel(CHANNEL);
         let (cancel, cancelled) = watch::channel(None);
         let raw_id = message.id().unwrap_or("null").to_owned();
         let (sequence, key) = (self.sequence.fetch_add(1, Ordering::Relaxed), id_key(&raw_id));
         self.exchanges.entry(key.clone()).or_default().push(Active { sequence, cancel });
-        let client =
-            Client::new(self.era, raw_id, message.progress_token().map(|(_, raw)| raw.to_owned()), tx, cancelled);
+        let token = message.progress_token().map(|(_, raw)| raw.to_owned());
+        let client = Client::new(self.era, raw_id, token, tx, cancelled, credential);
         let session = Arc::clone(self);
         tokio::spawn(async move {
             let there = client.clone();
@@ -222,10 +228,7 @@ impl Session {
             return;
         }
         let sent = match self.route().await {
-            Ok(route) => {
-                let edits: Vec<_> = claim::cut(&message).into_iter().collect();
-                route.tell(Permit::mint(), message.method(), message.spliced(&edits)).await
-            }
+            Ok(route) => route.tell(Permit::mint(), message.method(), message.spliced(&claim::cut(&message))).await,
             Err(error) => Err(error),
         };
         if let Err(error) = sent {
@@ -324,12 +327,10 @@ impl Session {
         }
     }
 
-    /// Stops the requests that the client calls `raw_id`; where several share it (stateless), none is meant for sure.
+    /// Stops the requests that the client calls `raw_id`: all, where it gave several the same id.
     fn cancel(&self, raw_id: &str, reason: &str) {
-        if let Some(active) = self.exchanges.get(&id_key(raw_id))
-            && let [only] = active.as_slice()
-        {
-            only.cancel.send_replace(Some(reason.to_owned()));
+        for active in self.exchanges.get(&id_key(raw_id)).iter().flat_map(|active| active.iter()) {
+            active.cancel.send_replace(Some(reason.to_owned()));
         }
     }
 

@@ -119,6 +119,12 @@ impl Directory {
         self.agents.iter().find(|a| a.config.name == name).cloned()
     }
 
+    /// Whether a token, by the hexadecimal digits of its hash, is still good for the agent of that name.
+    pub fn vouches(&self, agent: &str, hash: &str, now: Timestamp) -> bool {
+        let known = TokenHash::from_hex(hash).and_then(|hash| self.agent_tokens.get(&hash));
+        known.is_some_and(|(who, expires)| who.config.name == agent && expires.is_none_or(|expires| now < expires))
+    }
+
     /// All agents.
     pub fn agents(&self) -> &[Arc<Agent>] {
         &self.agents
@@ -227,6 +233,11 @@ mod tests {
         );
         assert_eq!(name(directory.agent(Some("new"), true, NOW)).unwrap(), "claude");
         assert!(directory.agent_named("local").is_none());
+        let vouches = |agent: &str, token: &str| directory.vouches(agent, &TokenHash::of(token).to_hex(), NOW);
+        assert!(vouches("claude", "good") && vouches("claude", "new"));
+        for (agent, token) in [("claude", "old"), ("other", "good"), ("claude", "gone"), ("ana", "ana-token")] {
+            assert!(!vouches(agent, token), "{agent}, {token}");
+        }
     }
 
     #[test]

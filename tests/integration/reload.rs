@@ -61,6 +61,27 @@ fn write() -> Value {
     json!({ "path": "new.md", "content": "x" })
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_with_a_token_that_was_revoked_does_not_run() {
+    let mut home = home();
+    let gateway = home.serve();
+    for (id, agent) in (1..).zip(both(&gateway).await) {
+        let answer = agent.begin(id, "write_file", json!({ "path": "new.md", "content": id.to_string() })).await;
+        let held = gateway.held(1).await.remove(0);
+        let other = json!({ "tokens": [{ "sha256": hash("another") }] });
+        home = reload(home, &gateway, "agents", agents(other)).await;
+        assert_eq!(gateway.approve(&held).await.0, 200);
+        let refused = reply(answer, id).await;
+        assert_eq!(about(&refused)["reason"], "stale", "{refused}");
+        assert!(text(&refused).contains("credential it came with is no longer good"), "{refused}");
+        assert!(!text(&refused).contains("approved"), "{refused}");
+        assert!(!home.root().join("new.md").exists());
+        // One token more takes nothing from the others.
+        let both = json!({ "tokens": [{ "sha256": hash("another") }, { "sha256": hash(WHO) }] });
+        home = reload(home, &gateway, "agents", agents(both)).await;
+    }
+}
+
 #[tokio::test]
 async fn every_setting_of_an_agent_holds_for_its_next_call() {
     let mut home = home();

@@ -26,6 +26,7 @@ use crate::clock::Clock;
 use crate::gate::{Gate, Life, Session};
 use crate::identity::{self, Agent};
 use crate::message::{Kind, Limits, Message};
+use crate::secret::TokenHash;
 use answer::PACE;
 use headers::Accept;
 use refused::Refused;
@@ -177,7 +178,7 @@ impl Client {
             return Ok(answer::accepted());
         }
         let session = self.gate.stateless(&self.agent.config.name, &self.upstream).ok_or_else(|| self.gone())?;
-        Ok(answer::exchange(session.request(message, Some(params)), self.accept(), PACE).await)
+        Ok(answer::exchange(session.request(message, Some(params), self.credential()), self.accept(), PACE).await)
     }
 
     /// Up to MCP 2025-11-25: by session.
@@ -202,7 +203,9 @@ impl Client {
         };
         let session = self.session(id).await?;
         match message.kind() {
-            Kind::Request => Ok(answer::exchange(session.request(message, None), self.accept(), PACE).await),
+            Kind::Request => {
+                Ok(answer::exchange(session.request(message, None, self.credential()), self.accept(), PACE).await)
+            }
             Kind::Notification => {
                 finish(async move { session.notify(message).await }).await;
                 Ok(answer::accepted())
@@ -252,6 +255,11 @@ impl Client {
             let what = "this session is unknown or has ended: send `initialize` again".to_owned();
             Refused::Problem(StatusCode::NOT_FOUND, what)
         })
+    }
+
+    /// The token that the request came with.
+    fn credential(&self) -> Option<TokenHash> {
+        headers::bearer(&self.headers).ok().flatten().map(TokenHash::of)
     }
 
     fn accept(&self) -> Accept {

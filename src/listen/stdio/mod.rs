@@ -113,7 +113,7 @@ impl Client<'_> {
             }
         };
         match message.kind() {
-            Kind::Request => self.answer(session.request(message, None)),
+            Kind::Request => self.answer(session.request(message, None, None)),
             Kind::Notification => session.notify(message).await,
             Kind::Response => {}
         }
@@ -130,7 +130,7 @@ impl Client<'_> {
                 Ok(())
             }
             (Some(session), Kind::Request) => {
-                let exchange = session.request(message, None);
+                let exchange = session.request(message, None, None);
                 self.answer(exchange);
                 Ok(())
             }
