@@ -592,6 +592,9 @@ pub struct ApprovalRecord {
     /// digest of the environment.
     #[serde(default)]
     pub runs_in: Option<String>,
+    /// The digest of the tool's definition that the call was made on.
+    #[serde(default)]
+    pub definition: Option<String>,
     /// When it ends undecided.
     pub expires_at: Timestamp,
     /// When it was escalated.
@@ -676,10 +679,12 @@ pub struct ToolDetail {
     /// The tool.
     #[serde(flatten)]
     pub tool: ToolRecord,
-    /// The definition that was last offered.
+    /// The definition: the one that was asked for by its digest, else the one that was last offered.
     pub definition: serde_json::Value,
+    /// Whether that is what was last offered.
+    pub is_offered: bool,
     /// The accepted one, where it is another.
     pub accepted_definition: Option<serde_json::Value>,
-    /// From the accepted definition to the offered one, a line each: `- ` gone, `+ ` new, two blanks for neither.
+    /// From the accepted definition to this one, a line each: `- ` gone, `+ ` new, two blanks for neither.
     pub difference: Vec<String>,
 }

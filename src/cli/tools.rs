@@ -104,7 +104,7 @@ impl List {
         tools.retain(|tool| tool.state != ToolState::Accepted);
         let mut details = Vec::new();
         for tool in &tools {
-            details.push(show(&client, &tool.upstream, &tool.name).await?.1);
+            details.push(show(&client, &tool.upstream, &tool.name, None).await?.1);
         }
         match self.connect.format {
             Format::Json => print(&json!({ "items": details, "next": null }).to_string()),
@@ -116,13 +116,13 @@ impl List {
 
 impl Show {
     async fn run(self) -> Result<(), Failure> {
-        let (json, tool) = show(&self.connect.client()?, &self.upstream, &self.name).await?;
+        let (json, tool) = show(&self.connect.client()?, &self.upstream, &self.name, None).await?;
         if self.connect.format == Format::Json { print(&json) } else { print(&detail(&tool)) }
     }
 }
 
 impl Accept {
-    /// What is sent is the digest of what was fetched, so that nothing is accepted that came in between.
+    /// What is sent is the digest of what was printed, so that nothing is accepted that nobody was shown.
     async fn run(self) -> Result<(), Failure> {
         if self.digest.is_some() && self.names.len() > 1 {
             return Err(Failure::Usage("--digest is of one definition: name one tool".into()));
@@ -136,11 +136,16 @@ impl Accept {
         let human = self.connect.format == Format::Human;
         let mut accepted = Vec::new();
         for tool in self.chosen(&offered)? {
-            let digest = self.digest.as_deref().unwrap_or(&tool.definition_digest);
+            let (_, shown) = show(&client, &tool.upstream, &tool.name, None).await?;
+            if human && !self.all {
+                print(&detail(&shown))?;
+            }
+            let digest = self.digest.as_ref().unwrap_or(&shown.tool.definition_digest);
             let body = json!({ "upstream": tool.upstream, "name": tool.name, "digest": digest });
             let answer = client.post("tools/accept", &body).await?;
             if human {
-                print(&format!("accepted {} {}", tool.upstream, visible(&tool.name)))?;
+                let what = format!("accepted {} {}", tool.upstream, visible(&tool.name));
+                print(&if self.all { format!("{what}: {} ({digest})", summary(&shown)) } else { what })?;
             }
             accepted.push(read::<Value>(&answer)?);
         }
@@ -185,7 +190,10 @@ impl Accept {
 pub async fn of_held(client: &Client, approval: &ApprovalRecord) -> Result<Option<String>, Failure> {
     match &approval.call.tool {
         Some(name) if approval.flags.iter().any(|flag| flag == "new_tool") => {
-            Ok(Some(detail(&show(client, &approval.call.upstream, name).await?.1)))
+            let digest = approval.definition.as_deref();
+            let shown = show(client, &approval.call.upstream, name, digest).await?.1;
+            let gone = "\nthe upstream offers another definition by now: the call will not run\n";
+            Ok(Some(format!("{}{}", detail(&shown), if shown.is_offered { "" } else { gone })))
         }
         _ => Ok(None),
     }
@@ -229,8 +237,15 @@ async fn refresh(client: &Client, upstream: Option<&str>) -> Result<(), Failure>
     Ok(())
 }
 
-async fn show(client: &Client, upstream: &str, name: &str) -> Result<(String, ToolDetail), Failure> {
-    let json = client.get("tools/definition", &[("upstream", upstream), ("name", name)]).await?;
+async fn show(
+    client: &Client,
+    upstream: &str,
+    name: &str,
+    digest: Option<&str>,
+) -> Result<(String, ToolDetail), Failure> {
+    let mut query = vec![("upstream", upstream), ("name", name)];
+    query.extend(digest.map(|digest| ("digest", digest)));
+    let json = client.get("tools/definition", &query).await?;
     let detail = read(&json)?;
     Ok((json, detail))
 }
@@ -256,6 +271,13 @@ fn table(tools: &[ToolRecord]) -> String {
         text.push_str(line.trim_end());
     }
     text
+}
+
+/// The first words of what the tool says of itself.
+fn summary(detail: &ToolDetail) -> String {
+    let text = detail.definition.get("description").and_then(Value::as_str).unwrap_or("no description");
+    let short: String = text.chars().take(100).collect();
+    visible(&if short.len() < text.len() { format!("{short}…") } else { short })
 }
 
 fn detail(detail: &ToolDetail) -> String {

@@ -252,6 +252,10 @@ async fn judge_and_run(
         return refuse(call, client, reason).await;
     }
     match earlier {
+        // Its tool was accepted while it waited for that alone: there is nothing left to ask.
+        Some(held) if judged.judgement.verdict == Verdict::Allow && hold::withdrawn(session, &held).await => {
+            run(call, judged, client).await
+        }
         // It still waits, or its result was kept: it is not run a second time.
         Some(held) => hold::pick_up(call, held, client).await,
         None if judged.judgement.verdict == Verdict::Allow => run(call, judged, client).await,

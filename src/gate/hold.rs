@@ -17,6 +17,7 @@ use super::session::{Reply, Session, ToClient};
 use super::unattended::era_word;
 use super::{asked, shown};
 use crate::approval::{Event, Held, Intent};
+use crate::facet::FloorWhy;
 use crate::message::Message;
 use crate::record::{ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, WillRun};
 use crate::secret::TokenHash;
@@ -45,6 +46,16 @@ pub async fn let_go(session: &Session, attached: Option<Held>) {
     if let Some(held) = attached {
         session.gate.told(&held.call().id, false).await;
     }
+}
+
+/// Withdraws the question about a call that waits only because its tool was not accepted; whether it is withdrawn now.
+pub async fn withdrawn(session: &Session, held: &Held) -> bool {
+    let new_tool = format!("floor:{}", FloorWhy::NewTool.as_str());
+    if held.approval.state != ApprovalState::Waiting || held.call().decided_by != [new_tool] {
+        return false;
+    }
+    let why = "its tool was accepted; the identical call runs without a question".to_owned();
+    session.gate.apply(&held.call().id, Event::Cancel { detail: Some(why) }).await.is_ok()
 }
 
 /// Waits for an earlier call that the client was attached to.
@@ -248,6 +259,7 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
         reason_required: terms.reason_required,
         client: ClientRecord { state: ClientState::Attached, gone_since: None, will_run: WillRun::Now },
         runs_in: Some(gate.redaction().text(&call.session.executor.place.shown)),
+        definition: call.target.definition().map(|d| d.digest.clone()).filter(|digest| !digest.is_empty()),
         expires_at: now,
         escalated_at: None,
         notified: Vec::new(),

@@ -433,6 +433,20 @@ impl Store {
         self.database.read(move |tables| tables.definitions(&upstream, &name)).await
     }
 
+    /// A definition of a tool by its digest, if it is one of the last that were offered.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn tool_definition(
+        &self,
+        upstream: &str,
+        name: &str,
+        digest: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let [upstream, name, digest] = [upstream, name, digest].map(str::to_owned);
+        self.database.read(move |tables| tables.definition(&upstream, &name, &digest)).await
+    }
+
     /// The revision of the tools, which moves when any process changes one (within 200 ms for another process).
     pub fn tool_changes(&self) -> watch::Receiver<i64> {
         self.database.tools()

@@ -658,6 +658,11 @@ async fn tools_are_accepted_as_they_are_offered_and_no_other_way() {
     // Another definition is offered: the accepted one stays, and what was not offered last cannot be accepted.
     assert_eq!(two.saw_tools("shop", vec![sighting("buy", "B")], nothing()).await.unwrap(), ["buy"]);
     assert_eq!(one.tools_since(known.rev).await.unwrap().len(), 1);
+    // Calls may be held on the earlier one.
+    let earlier = async |digest: &str| one.tool_definition("shop", "buy", digest).await.unwrap();
+    assert_eq!(earlier("A").await, Some(sighting("buy", "A").definition));
+    assert_eq!(earlier("B").await, Some(sighting("buy", "B").definition));
+    assert_eq!(earlier("C").await, None);
     let both = one.tool_definitions("shop", "buy").await.unwrap().unwrap();
     assert_eq!(both, ("{\"d\":\"B\"}".to_owned(), Some("{\"d\":\"A\"}".to_owned())));
     assert_eq!(one.accept_tool("shop", "buy", "A", "ana").await.unwrap(), Acceptance::Already);

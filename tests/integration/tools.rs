@@ -298,6 +298,38 @@ async fn a_call_approved_on_one_definition_does_not_run_on_another() {
     }
 }
 
+/// Who approves sees what the call was made on, not what is offered by now; and who accepts the tool has answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_call_is_shown_with_the_definition_it_was_made_on() {
+    let place = Place::new(OPEN, json!([tool("look", "EVIL")]), json!({}), &["quiet"]);
+    let place = Place { home: place.home.with("approvals", json!({ "hold_for": "1s" })), ..place };
+    let gateway = place.home.serve();
+    eventually("the first list", || async { (states(&gateway).await != json!({})).then_some(()) }).await;
+    let first = Agent::legacy(&gateway.url("shop")).await;
+    assert_eq!(about(&first.call(1, "look", json!({})).await)["retry"], "same_call");
+    let held = gateway.held(1).await.remove(0);
+    let digest = held["definition"].as_str().expect("a digest").to_owned();
+
+    place.offer(json!([tool("look", "Looks.")]));
+    let (said, code) = cli(&place.home, &gateway, &["list", "--refresh"]);
+    assert_eq!(code, 0, "{said}");
+    let offered = gateway.get("tools/definition?upstream=shop&name=look").await;
+    assert_eq!((&offered["definition"]["description"], &offered["is_offered"]), (&json!("Looks."), &json!(true)));
+    let shown = gateway.get(&format!("tools/definition?upstream=shop&name=look&digest={digest}")).await;
+    assert_eq!((&shown["definition"]["description"], &shown["is_offered"]), (&json!("EVIL"), &json!(false)), "{shown}");
+    assert_eq!((&shown["definition_digest"], &shown["state"]), (&json!(digest), &json!("new")), "{shown}");
+    gateway.reject(&held, "no").await;
+
+    // Accepted, the identical call is no question any more; what else asks stays one.
+    let second = Agent::legacy(&gateway.url("shop")).await;
+    let again = json!({ "again": true });
+    assert_eq!(about(&second.call(1, "look", again.clone()).await)["retry"], "same_call");
+    let (said, code) = cli(&place.home, &gateway, &["accept", "shop", "look"]);
+    assert!(code == 0 && said.contains("Looks.") && said.contains("accepted shop look"), "{said}");
+    assert_eq!(text(&second.call(2, "look", again).await), "ran look");
+    assert!(gateway.waiting().await.is_empty());
+}
+
 /// By the protocol a server that does not know a session has run nothing in it; one that is wrong about that must not
 /// run twice what a human approved once.
 #[tokio::test(flavor = "multi_thread")]

@@ -54,7 +54,7 @@ pub async fn show(
     _: Who,
     Path((upstream, name)): Path<(String, String)>,
 ) -> Result<Json<ToolDetail>, Problem> {
-    Ok(Json(admin.gate.tool(&upstream, &name).await?))
+    Ok(Json(admin.gate.tool(&upstream, &name, None).await?))
 }
 
 /// Which tool is meant. A tool may be called `..`, which no path can say: clients fold it away.
@@ -63,15 +63,16 @@ pub async fn show(
 pub struct Named {
     upstream: String,
     name: String,
+    digest: Option<String>,
 }
 
-/// `GET tools/definition`, the same for any name.
+/// `GET tools/definition`, the same for any name, and for a definition that is offered no longer.
 pub async fn definition(
     State(admin): State<Arc<Admin>>,
     _: Who,
-    Params(Named { upstream, name }): Params<Named>,
+    Params(Named { upstream, name, digest }): Params<Named>,
 ) -> Result<Json<ToolDetail>, Problem> {
-    Ok(Json(admin.gate.tool(&upstream, &name).await?))
+    Ok(Json(admin.gate.tool(&upstream, &name, digest.as_deref()).await?))
 }
 
 /// The body of an acceptance.

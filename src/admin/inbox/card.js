@@ -97,13 +97,16 @@ export class Card {
 
   /** Where the tool itself is what is new: its definition, or what changed in it. */
   async renderTool() {
-    const { call, flags } = this.approval;
+    const { call, flags, definition: digest } = this.approval;
     const slot = this.slot("tool");
     if (!flags.includes("new_tool")) return slot.replaceChildren();
     const note = "Approving lets this one call run. The tool itself is accepted below, under tools, by an operator.";
     try {
-      const detail = await get(`tools/definition?${new URLSearchParams({ upstream: call.upstream, name: call.tool })}`);
-      slot.replaceChildren(...definition(detail), el("p", "hint", note));
+      const which = { upstream: call.upstream, name: call.tool, ...(digest && { digest }) };
+      const detail = await get(`tools/definition?${new URLSearchParams(which)}`);
+      const gone = "This is what the call was made on. The upstream offers another definition by now, so it will not run.";
+      const hints = [detail.is_offered ? [] : [el("p", "problem", gone)], el("p", "hint", note)].flat();
+      slot.replaceChildren(...definition(detail), ...hints);
     } catch (problem) {
       slot.replaceChildren(el("p", "problem", visible(problem.message)));
     }

@@ -3,6 +3,8 @@
 pub mod text;
 mod watch;
 
+use std::io::{self, IsTerminal as _};
+
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::json;
@@ -101,6 +103,9 @@ pub struct Approve {
     /// Approve only if the call's digest is this one
     #[arg(long)]
     digest: Option<String>,
+    /// Approve what is shown without asking first; on a terminal it asks
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     connect: Connect,
 }
@@ -175,6 +180,9 @@ impl Approve {
         if self.digest.is_some_and(|expected| expected != digest) {
             return Err(Failure::Other(format!("not approved: the call's digest is {digest}, look at it again")));
         }
+        if human && !self.yes && !confirmed()? {
+            return Err(Failure::Other("not approved: the call still waits".into()));
+        }
         let body = json!({"digest": digest, "note": self.note});
         let answer = client.post(&format!("approvals/{}/approve", self.id), &body).await?;
         if human { print(&text::decided(&read(&answer)?)) } else { print(&answer) }
@@ -190,6 +198,17 @@ impl Reject {
         }
         print(&text::decided(&read(&answer)?))
     }
+}
+
+/// Whether the person at the terminal says yes to what was just printed; a program has no terminal, and has said so already.
+fn confirmed() -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Ok(true);
+    }
+    print("\nApprove? [y/N]")?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
 /// Prints a held call, and its tool where that is what is new.

@@ -60,18 +60,18 @@ impl Gate {
         let next = all.last().filter(|_| more).map(cursor_of);
         let mut items = Vec::new();
         for tool in &all {
-            items.push(self.tool_detail(tool).await?.tool);
+            items.push(self.tool_detail(tool, None).await?.tool);
         }
         Ok((items, next))
     }
 
-    /// One tool with its definitions.
+    /// One tool with its definitions: as it was last offered, or as the definition of that digest, one of its last, says.
     ///
     /// # Errors
     /// Not found, or the store does not work.
-    pub async fn tool(&self, upstream: &str, name: &str) -> Result<ToolDetail, StoreError> {
+    pub async fn tool(&self, upstream: &str, name: &str, digest: Option<&str>) -> Result<ToolDetail, StoreError> {
         let tool = self.store.tool(upstream, name).await?.ok_or(StoreError::NotFound)?;
-        self.tool_detail(&tool).await
+        self.tool_detail(&tool, digest).await
     }
 
     /// Accepts the definition of a tool that was last offered, if it is the one of that digest.
@@ -103,7 +103,7 @@ impl Gate {
         }
         // Whoever is answered that it is accepted can call it.
         self.refresh_pins().await.map_err(NotAccepted::Store)?;
-        self.tool(upstream, name).await.map_err(NotAccepted::Store)
+        self.tool(upstream, name, None).await.map_err(NotAccepted::Store)
     }
 
     /// The upstreams of which nothing is accepted yet, although somebody has to.
@@ -202,14 +202,23 @@ impl Gate {
         }
     }
 
-    async fn tool_detail(&self, tool: &StoredTool) -> Result<ToolDetail, StoreError> {
+    async fn tool_detail(&self, tool: &StoredTool, digest: Option<&str>) -> Result<ToolDetail, StoreError> {
         let texts = self.store.tool_definitions(&tool.upstream, &tool.name).await?;
         let (offered, accepted) = texts.ok_or(StoreError::NotFound)?;
         let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|_| Value::from(text));
-        let (definition, accepted) = (read(&offered), accepted.as_deref().map(read));
+        let earlier = digest.filter(|digest| **digest != *tool.offered);
+        let (text, tool) = match earlier {
+            None => (offered, tool.clone()),
+            Some(digest) => {
+                let text = self.store.tool_definition(&tool.upstream, &tool.name, digest).await?;
+                (text.ok_or(StoreError::NotFound)?, StoredTool { offered: digest.to_owned(), ..tool.clone() })
+            }
+        };
+        let (definition, accepted) = (read(&text), accepted.as_deref().map(read));
         let accepted_definition = accepted.filter(|accepted| *accepted != definition);
         let difference = accepted_definition.as_ref().map(|old| difference(old, &definition)).unwrap_or_default();
-        Ok(ToolDetail { tool: self.tool_record(tool, &definition), definition, accepted_definition, difference })
+        let (tool, is_offered) = (self.tool_record(&tool, &definition), earlier.is_none());
+        Ok(ToolDetail { tool, definition, is_offered, accepted_definition, difference })
     }
 
     fn tool_record(&self, tool: &StoredTool, definition: &Value) -> ToolRecord {

@@ -94,6 +94,14 @@ CREATE TABLE IF NOT EXISTS tools (
     PRIMARY KEY (upstream, name)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS tools_rev ON tools (rev);
+CREATE TABLE IF NOT EXISTS definitions (
+    upstream TEXT NOT NULL,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    offered_at INTEGER NOT NULL,
+    PRIMARY KEY (upstream, name, digest)
+) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS counters (
     key TEXT NOT NULL,

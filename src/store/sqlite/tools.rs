@@ -11,6 +11,9 @@ use crate::store::{Acceptance, Accepting, Sighting, StoreError, StoredTool};
 /// after them is never accepted.
 const MOST: i64 = 5_000;
 
+/// How many definitions of one tool are remembered, for calls that are held on an earlier one.
+const EARLIER: i64 = 10;
+
 const COLUMNS: &str = "upstream, name, rev, offered, first_seen, last_offered, accepted, accepted_by, accepted_at";
 
 impl Tables<'_> {
@@ -54,8 +57,13 @@ impl Tables<'_> {
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?6
                  WHERE (SELECT count(*) FROM tools WHERE upstream = ?1) < ?7",
             )?;
-            return Ok(insert.execute(params![upstream, name, rev, digest, definition, now, MOST])? > 0);
+            let is_new = insert.execute(params![upstream, name, rev, digest, definition, now, MOST])? > 0;
+            if is_new {
+                self.keep(upstream, name, digest, definition)?;
+            }
+            return Ok(is_new);
         };
+        self.keep(upstream, name, digest, definition)?;
         self.conn
             .prepare_cached(
                 "UPDATE tools SET offered = ?1, definition = ?2, last_offered = ?3, rev = ?4
@@ -63,6 +71,40 @@ impl Tables<'_> {
             )?
             .execute(params![digest, definition, now, rev, upstream, name])?;
         Ok(known.offered != *digest)
+    }
+
+    /// Keeps a definition under its digest, and the last ones before it.
+    fn keep(&self, upstream: &str, name: &str, digest: &str, definition: &str) -> Result<(), StoreError> {
+        self.conn.prepare_cached("INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?, ?)")?.execute(params![
+            upstream,
+            name,
+            digest,
+            definition,
+            self.now.as_millis()
+        ])?;
+        self.conn
+            .prepare_cached(
+                "DELETE FROM definitions WHERE upstream = ?1 AND name = ?2 AND digest NOT IN
+                 (SELECT digest FROM definitions WHERE upstream = ?1 AND name = ?2
+                  ORDER BY digest = ?3 DESC, offered_at DESC LIMIT ?4)",
+            )?
+            .execute(params![upstream, name, digest, EARLIER])?;
+        Ok(())
+    }
+
+    /// A definition of a tool by its digest, as canonical JSON, if it is still remembered.
+    pub(in crate::store) fn definition(
+        &self,
+        upstream: &str,
+        name: &str,
+        digest: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let mut one = self.conn.prepare_cached(
+            "SELECT definition FROM definitions WHERE upstream = ?1 AND name = ?2 AND digest = ?3
+             UNION ALL SELECT definition FROM tools WHERE upstream = ?1 AND name = ?2 AND offered = ?3
+             UNION ALL SELECT accepted_definition FROM tools WHERE upstream = ?1 AND name = ?2 AND accepted = ?3",
+        )?;
+        Ok(one.query_row([upstream, name, digest], |row| row.get(0)).optional()?)
     }
 
     /// Accepts the definition that was last offered, if it is the one of that digest. A definition that is accepted
