@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 
+use super::beside::beside;
 use super::client::Client;
 use super::forward::{Again, Ended, Run, answer, forward, settle, to_client};
 use super::judged::{Judged, Target, arguments, canonical_paths, judged};
@@ -50,6 +52,7 @@ pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<V
     if passes(message.kind(), message.method()) && message.method() != "initialize" {
         return pass(session, &message, forwarded, &client).await;
     }
+    let turn = session.gate.turns.of(&session.agent, &message).await;
     // Before the upstream is needed, which may be slow to start: an approved call waits for its client no longer than
     // `hold_grace`.
     let earlier = hold::attach(session, &message).await;
@@ -61,7 +64,7 @@ pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<V
             return client.answer(reply).await;
         }
     };
-    judge_and_run(session, message, target, forwarded, client, earlier).await;
+    judge_and_run(session, message, target, forwarded, client, earlier, turn).await;
 }
 
 /// For a session whose agent is known no longer: it may be a process that was let in before.
@@ -208,6 +211,7 @@ async fn judge_and_run(
     headers: Forwarded,
     client: Client,
     earlier: Option<Held>,
+    turn: Option<OwnedSemaphorePermit>,
 ) {
     let gate = &session.gate;
     let started = Instant::now();
@@ -238,8 +242,10 @@ async fn judge_and_run(
     if let Some(shadow) = &judged.judgement.shadow {
         gate.metrics.shadowed(&agent.config.group, shadow.verdict);
     }
-    let record = record(session, &message, &target, &judged);
-    let evidence = Some(gate.evidence(&target, &message, &judged));
+    let (record, evidence) = beside(&message, || {
+        (record(session, &message, &target, &judged), Some(gate.evidence(&target, &message, &judged)))
+    });
+    drop(turn);
     let call = Call { session: Arc::clone(session), message, target, record, headers, received: now, evidence };
     let denied = judged.judgement.verdict == Verdict::Deny;
     let refused = if gate.is_draining() {
@@ -360,7 +366,8 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     };
     call.record.state = CallState::Running;
     call.record.released_at = Some(gate.clock.now());
-    if let Err(what) = gate.begin(&call.record, call.evidence.take()) {
+    let evidence = call.evidence.take();
+    if let Err(what) = beside(&call.message, || gate.begin(&call.record, evidence)) {
         gate.give_back(taken).await;
         call.record.state = CallState::Failed;
         call.record.detail = Some(what);
@@ -380,6 +387,6 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let ended = forward(permit, run, &client, stop.asked()).await;
     gate.settle_limits(taken, &ended).await;
     settle(&mut call.record, &ended);
-    gate.ended(&mut call.record, None);
+    beside(&call.message, || gate.ended(&mut call.record, None));
     client.answer(answer(&call, &ended, &client.id)).await;
 }

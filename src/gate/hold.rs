@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use super::beside::beside;
 use super::call::{self, Call};
 use super::client::{CLOSED, Client, progress};
 use super::forward::cancels_when_gone;
@@ -33,7 +34,7 @@ pub async fn attach(session: &Session, message: &Message) -> Option<Held> {
         return None;
     }
     let agent = &session.agent;
-    let key = shown::attach_key(agent, session.executor.id(), message);
+    let key = beside(message, || shown::attach_key(agent, session.executor.id(), message));
     if !gate.held.knows(&key) {
         return None;
     }
@@ -79,7 +80,8 @@ pub async fn hold(mut call: Call, judged: Judged, client: Client) {
     let gate = Arc::clone(&call.session.gate);
     match gate.store.hold(new_held(&call, &judged, &client), gate.config().approvals.max_waiting).await {
         Ok(Holding::Created(held)) => {
-            gate.note_call("call.held", &held, call.evidence.take());
+            let evidence = call.evidence.take();
+            beside(&call.message, || gate.note_call("call.held", &held, evidence));
             wait(call, held, client).await;
         }
         Ok(Holding::Attached(held)) => pick_up(call, held, client).await,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::beside::LARGE;
 use super::tools::Definition;
 use super::{Executor, roots, scripts};
 use crate::approval::Script;
@@ -88,7 +89,8 @@ pub async fn judged(
         message: Arc::clone(message),
         now,
     };
-    if target.definition().is_some_and(|definition| definition.entry.is_parsed()) {
+    let is_parsed = target.definition().is_some_and(|definition| definition.entry.is_parsed());
+    if is_parsed || message.bytes().len() >= LARGE {
         return aside(move || Ok(request.say(request.touched()?))).await;
     }
     let touched = request.touched()?;

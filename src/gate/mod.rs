@@ -4,6 +4,7 @@
 //! is to be told the client. Everything in between (judging, holding, forwarding, recording) is in this room.
 
 mod asked;
+mod beside;
 mod call;
 mod claim;
 mod client;
@@ -34,6 +35,7 @@ mod tools;
 mod unattended;
 
 pub use asked::flag_sentence;
+pub use beside::LARGE;
 pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Place, Upstream, UpstreamError};
 pub use permit::Permit;
 pub use session::{Exchange, Reply, Session, ToClient};
@@ -81,6 +83,7 @@ pub struct Gate {
     /// Calls may be there whose process has ended.
     orphans: Notify,
     rates: limits::Rates,
+    turns: beside::Turns,
     running: DashMap<String, watch::Sender<Option<String>>>,
     events: broadcast::Sender<GateEvent>,
     store_fault: Mutex<Option<String>>,
@@ -274,6 +277,7 @@ impl Gate {
             held: held::Mirror::default(),
             orphans: Notify::new(),
             rates: limits::Rates::default(),
+            turns: beside::Turns::default(),
             running: DashMap::new(),
             events,
             store_fault: Mutex::default(),

@@ -144,7 +144,7 @@ fn verified(token: &str, key: &ClaimKey) -> Result<Vec<u8>, String> {
 
 /// A JSON object that every parser reads alike.
 fn object(bytes: &[u8], what: &str) -> Result<Json, String> {
-    let limits = Limits { max_bytes: LONGEST, max_depth: 4 };
+    let limits = Limits { max_bytes: LONGEST, max_depth: 4, ..Limits::default() };
     let json = Json::parse(bytes.to_vec().into(), limits).map_err(|error| format!("its {what}: {error}"))?;
     if matches!(json.root().kind, Kind::Object(_)) { Ok(json) } else { Err(format!("its {what} is no JSON object")) }
 }

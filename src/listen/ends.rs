@@ -18,7 +18,7 @@ impl Fixture {
         let agent = self.gate.directory().agent(None, true, Clock::system().now()).unwrap();
         let body = modern(1, "tools/call", json!({"name": tool, "arguments": arguments}));
         let message = Message::strict(body.to_string().into(), Limits::default()).unwrap();
-        self.gate.stateless(&agent.config.name, "fake").unwrap().request(message, None)
+        self.gate.stateless(&agent.config.name, "fake").unwrap().request(message, None, None)
     }
 
     async fn approve(&self) {

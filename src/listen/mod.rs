@@ -13,12 +13,10 @@ pub mod stdio;
 use bytes::Bytes;
 use tokio::sync::watch;
 
+use crate::gate::LARGE;
 use crate::message::{Limits, Malformed, Message};
 
-/// From this many bytes a message is parsed beside the threads that serve everyone.
-const LARGE: usize = 64 << 10;
-
-/// Reads a client's message.
+/// Reads a client's message; a large one beside the threads that serve everyone.
 async fn strict(bytes: Bytes, limits: Limits) -> Result<Message, Malformed> {
     if bytes.len() < LARGE {
         return Message::strict(bytes, limits);

@@ -59,11 +59,13 @@ pub struct Limits {
     pub max_bytes: usize,
     /// Nesting of arrays and objects.
     pub max_depth: usize,
+    /// Members of all objects and elements of all arrays, together.
+    pub max_members: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_bytes: 4 << 20, max_depth: 32 }
+        Self { max_bytes: 4 << 20, max_depth: 32, max_members: 100_000 }
     }
 }
 

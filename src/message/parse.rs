@@ -14,7 +14,7 @@ pub(super) fn document(bytes: &[u8], limits: Limits) -> Result<Value, JsonError>
         Ok(text) => text,
         Err(error) => return fail(error.valid_up_to(), "invalid UTF-8"),
     };
-    let mut reader = Reader { text, at: 0, room: limits.max_depth };
+    let mut reader = Reader { text, at: 0, room: limits.max_depth, limits, members: 0 };
     reader.space();
     let root = reader.value()?;
     reader.space();
@@ -33,6 +33,9 @@ struct Reader<'a> {
     at: usize,
     /// How much deeper it may get.
     room: usize,
+    limits: Limits,
+    /// Members and elements so far.
+    members: usize,
 }
 
 impl Reader<'_> {
@@ -96,12 +99,23 @@ impl Reader<'_> {
         Ok(kind)
     }
 
+    /// One member or element more.
+    fn count(&mut self) -> Result<(), JsonError> {
+        self.members += 1;
+        if self.members > self.limits.max_members {
+            let most = self.limits.max_members;
+            return fail(self.at, format!("more than the {most} members and elements that a message may have"));
+        }
+        Ok(())
+    }
+
     fn array(&mut self) -> Result<Kind, JsonError> {
         let mut elements = Vec::new();
         if self.take(b']') {
             return Ok(Kind::Array(elements));
         }
         loop {
+            self.count()?;
             elements.push(self.value()?);
             self.space();
             if self.take(b']') {
@@ -120,6 +134,7 @@ impl Reader<'_> {
             return Ok(Kind::Object(members));
         }
         loop {
+            self.count()?;
             members.push(self.member()?);
             self.space();
             if self.take(b'}') {
@@ -280,7 +295,16 @@ mod tests {
     use super::*;
 
     fn read(text: impl AsRef<[u8]>) -> Result<Value, JsonError> {
-        document(text.as_ref(), Limits { max_bytes: 1000, max_depth: 4 })
+        document(text.as_ref(), Limits { max_bytes: 1000, max_depth: 4, max_members: 40 })
+    }
+
+    #[test]
+    fn what_has_too_many_parts_is_refused() {
+        let list = |n: usize| format!("[{}0]", "0,".repeat(n - 1));
+        assert!(read(list(40)).is_ok());
+        assert!(read(list(41)).unwrap_err().what.contains("more than the 40 members"));
+        let nested = format!(r#"{{"a":{},"b":{}}}"#, list(19), list(20));
+        assert!(read(nested).unwrap_err().what.contains("more than the 40 members"));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Feed {
             GateEvent::Call(_) => {}
             // One that the store cannot tell of now is told of when the lists are fetched.
             GateEvent::Tool(upstream, name) => {
-                if let Ok(detail) = self.admin.gate.tool(upstream, name).await {
+                if let Ok(detail) = self.admin.gate.tool(upstream, name, None).await {
                     self.push("tool", &detail.tool);
                 }
             }
