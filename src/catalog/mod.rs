@@ -60,6 +60,8 @@ pub struct Tool {
     /// The boolean that makes the tool go on below its paths, where it has one: without it, or where it is `false`, no
     /// path of the call is recursive. Only for tools that are known to obey it.
     pub recursive_if: Option<Pointer>,
+    /// The argument that names a folder in which git looks for its repository, where there is one.
+    pub repository: Option<Pointer>,
     /// For a bridge tool: where it names the tool that it calls, and that tool's arguments.
     pub unwrap: Option<Unwrap>,
     /// Which SQL its texts are; none where that is not known.

@@ -170,6 +170,15 @@ impl CommandFacet {
     }
 }
 
+/// The words that follow a program, the name of its subcommand replaced by the one that stands for all it has; none
+/// where that is the one they have, or nobody knows.
+pub fn canonical(program: &str, words: &[Argument]) -> Option<Vec<Argument>> {
+    let plain: Vec<&str> = words.iter().take(2).take_while(|word| word.known).map(|word| &*word.text).collect();
+    let (name, taken) = shell::canonical(program, &plain)?;
+    let name = name.into_iter().map(|text| Argument { text: text.to_owned(), known: true });
+    Some(name.chain(words.iter().skip(taken).cloned()).collect())
+}
+
 /// The names in a text, folded; quotes and backslashes part nothing.
 pub fn names(text: &str) -> Vec<String> {
     let quotes = |c: char| matches!(c, '\'' | '"' | '\\');

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::fields::{Fields, Target, Thing, Truth};
 use super::judge::target;
 use super::model::Rule;
-use crate::facet::{Argument, CommandFacet, Facet, FacetKind, names};
+use crate::facet::{Argument, CommandFacet, Facet, FacetKind, canonical, names};
 use crate::pattern::{PatternError, Side, fold, is_invisible};
 use crate::record::{Access, Verdict};
 
@@ -44,6 +44,8 @@ pub(super) struct WordsPattern {
     words: Vec<String>,
     /// Folded, the program without its folder.
     folded: Vec<String>,
+    /// The same with the name of the subcommand that stands for all it has, if it has several.
+    canonical: Option<Vec<String>>,
     /// The names in each of those.
     names: Vec<Vec<String>>,
 }
@@ -79,7 +81,11 @@ impl WordsPattern {
         let folded: Vec<String> =
             words.iter().enumerate().map(|(at, word)| if at == 0 { program(word) } else { fold(word) }).collect();
         let names = folded.iter().map(|word| names(word)).collect();
-        Ok(Self { words, folded, names })
+        let canonical = folded.split_first().and_then(|(program, words)| {
+            let words: Vec<Argument> = words.iter().map(|word| Argument { text: word.clone(), known: true }).collect();
+            Some(canonical(program, &words)?.into_iter().map(|word| word.text).collect())
+        });
+        Ok(Self { words, folded, canonical, names })
     }
 
     /// How many they are.
@@ -126,12 +132,20 @@ pub(super) fn starts_with(pattern: &WordsPattern, running: Option<Running<'_>>, 
     if program(&first.text) != *own {
         return Truth::False;
     }
-    let understood = in_order(words, more, |_| false);
+    let is_option = |word: &Argument| word.text.starts_with('-');
+    // As it is written, and by the name that stands for all that the subcommand has.
+    let holds = |words: &[Argument], skips: &dyn Fn(&Argument) -> bool| {
+        let (before, after) = words.split_at(words.iter().take_while(|word| skips(word)).count());
+        let renamed = canonical(own, after).map(|after| [before, &after].concat());
+        let wanted = pattern.canonical.as_deref().unwrap_or(more);
+        in_order(words, more, skips).max(in_order(renamed.as_deref().unwrap_or(words), wanted, skips))
+    };
+    let understood = holds(words, &|_| false);
     if !may_run_words(command) {
         return understood;
     }
     // What an unknown option takes may have been read as a word, or a word as what it takes.
-    understood.max(in_order(&command.rest, more, |word| word.text.starts_with('-')))
+    understood.max(holds(&command.rest, &is_option))
 }
 
 /// Whether known words begin with just those of a pattern.
@@ -328,6 +342,26 @@ mod tests {
         assert_eq!(holds("git push", &data, Side::Wide), Truth::False);
         assert_eq!(holds("git push", &command(&["git", "$x"], &["$x"], true), Side::Wide), Truth::Unknown);
         assert_eq!(holds("rm", &command(&["rmdir"], &[], true), Side::Wide), Truth::False);
+    }
+
+    #[test]
+    fn a_deny_knows_every_name_of_a_subcommand() {
+        for (pattern, words) in [
+            ("git add", ["git", "stage", "x"]),
+            ("git stage", ["git", "add", "x"]),
+            ("cargo run", ["cargo", "r", "x"]),
+            ("npm install", ["npm", "i", "x"]),
+            ("npm rm", ["npm", "un", "x"]),
+            ("docker rm", ["docker", "container", "rm"]),
+            ("docker container", ["docker", "container", "rm"]),
+        ] {
+            let written = command(&words, &words[1..], true);
+            assert_eq!(holds(pattern, &written, Side::Wide), Truth::True, "{pattern}");
+        }
+        assert_eq!(holds("git add", &command(&["git", "stage"], &["stage"], true), Side::Exact), Truth::False);
+        assert_eq!(holds("docker rmi", &command(&["docker", "rm"], &["rm"], true), Side::Wide), Truth::False);
+        let hidden = command(&["docker", "--x", "container", "rm"], &["--x", "container", "rm"], false);
+        assert_eq!(holds("docker rm", &hidden, Side::Wide), Truth::True);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Servers whose arguments are files: the reference file server, git, the built-in workspace.
 
-use super::{COMMAND, CWD, DELETE, GLOB, READ, Server, TEXT, WRITE, tool};
+use super::{COMMAND, CWD, DELETE, GLOB, Line, Mark, READ, Server, TEXT, WRITE, tool};
 
 /// `@modelcontextprotocol/server-filesystem`.
 pub(super) const FILESYSTEM: Server = Server {
@@ -31,23 +31,28 @@ pub(super) const GIT: Server = Server {
     name: "git",
     category: "filesystem",
     tools: &[
-        tool("git_status", &[("/repo_path", READ)]),
+        in_repository("git_status", &[("/repo_path", READ)]),
         // A diff or a commit shows the content of any file of the repository.
-        tool("git_diff_unstaged", &[("/repo_path", READ.recursive())]),
-        tool("git_diff_staged", &[("/repo_path", READ.recursive())]),
-        tool("git_diff", &[("/repo_path", READ.recursive())]),
-        tool("git_show", &[("/repo_path", READ.recursive())]),
-        tool("git_log", &[("/repo_path", READ)]),
-        tool("git_branch", &[("/repo_path", READ), ("/branch_type", TEXT)]),
-        tool("git_commit", &[("/repo_path", WRITE), ("/message", TEXT)]),
+        in_repository("git_diff_unstaged", &[("/repo_path", READ.recursive())]),
+        in_repository("git_diff_staged", &[("/repo_path", READ.recursive())]),
+        in_repository("git_diff", &[("/repo_path", READ.recursive())]),
+        in_repository("git_show", &[("/repo_path", READ.recursive())]),
+        in_repository("git_log", &[("/repo_path", READ)]),
+        in_repository("git_branch", &[("/repo_path", READ), ("/branch_type", TEXT)]),
+        in_repository("git_commit", &[("/repo_path", WRITE), ("/message", TEXT)]),
         // To git these are patterns.
-        tool("git_add", &[("/repo_path", WRITE), ("/files/*", GLOB)]),
-        tool("git_reset", &[("/repo_path", WRITE)]),
-        tool("git_create_branch", &[("/repo_path", WRITE)]),
+        in_repository("git_add", &[("/repo_path", WRITE), ("/files/*", GLOB)]),
+        in_repository("git_reset", &[("/repo_path", WRITE)]),
+        in_repository("git_create_branch", &[("/repo_path", WRITE)]),
         // Writes the files of the other branch anywhere in the repository.
-        tool("git_checkout", &[("/repo_path", WRITE.recursive())]),
+        in_repository("git_checkout", &[("/repo_path", WRITE.recursive())]),
     ],
 };
+
+/// A tool of git.
+const fn in_repository(name: &'static str, arguments: &'static [(&'static str, Mark)]) -> Line {
+    tool(name, arguments).repository("/repo_path")
+}
 
 /// The built-in workspace.
 pub(super) const WORKSPACE: Server = Server {

@@ -55,11 +55,12 @@ struct Line {
     arguments: &'static [(&'static str, Mark)],
     argv: &'static [&'static str],
     recursive_if: Option<&'static str>,
+    repository: Option<&'static str>,
     dialect: Option<Dialect>,
 }
 
 const fn tool(tool: &'static str, arguments: &'static [(&'static str, Mark)]) -> Line {
-    Line { tool, category: None, arguments, argv: &[], recursive_if: None, dialect: None }
+    Line { tool, category: None, arguments, argv: &[], recursive_if: None, repository: None, dialect: None }
 }
 
 impl Line {
@@ -73,6 +74,10 @@ impl Line {
 
     const fn dialect(self, dialect: Dialect) -> Self {
         Self { dialect: Some(dialect), ..self }
+    }
+
+    const fn repository(self, pointer: &'static str) -> Self {
+        Self { repository: Some(pointer), ..self }
     }
 
     const fn recursive_if(self, pointer: &'static str) -> Self {
@@ -174,6 +179,7 @@ impl Line {
             arguments: self.arguments.iter().map(|(at, mark)| (pointer(at), mark.argument())).collect(),
             argv: (!self.argv.is_empty()).then(|| self.argv.iter().map(|&word| word.to_owned()).collect()),
             recursive_if: self.recursive_if.map(pointer),
+            repository: self.repository.map(pointer),
             unwrap: None,
             dialect: self.dialect,
             heuristic: false,

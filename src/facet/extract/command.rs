@@ -1,10 +1,8 @@
 //! Commands: shell texts and command lines, and the paths they name.
 
-use std::path::PathBuf;
-
 use super::*;
 use crate::facet::CommandFacet;
-use crate::facet::shell::{self, Command, Place, Script, is_harmless_variable};
+use crate::facet::shell::{self, Command, Place, Script, When, is_harmless_variable};
 use crate::pattern::{Location, is_invisible};
 
 /// Facets of a call beyond which a command's paths are looked at by their names only: each is looked up on disk, and
@@ -127,8 +125,12 @@ impl<'a> Call<'a> {
             // Blanks and comments: nothing runs, and still it is a command that is judged.
             self.add(FacetKind::Command(Arc::default()), Vec::new());
         }
+        // What an earlier command of the text writes is there when a later one runs.
+        let mut still = true;
         for command in script.commands {
-            self.command(at, command);
+            let only_reads = command.tabled && command.places.iter().all(|place| place.access == Some(Access::Read));
+            self.command(at, command, still);
+            still &= only_reads;
         }
     }
 
@@ -156,7 +158,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn command(&mut self, at: &str, command: Command) {
+    /// `still`: nothing was written since the call was made.
+    fn command(&mut self, at: &str, command: Command, still: bool) {
         let start = self.cwd.as_ref().map(|cwd| cwd.text().to_owned()).unwrap_or_default();
         let mut floors = command.floors;
         floors.extend(self.guessing.then(|| guessed("a command")));
@@ -180,14 +183,31 @@ impl<'a> Call<'a> {
                     None if place.text.starts_with('/') || inner.starts_with('/') => inner.to_owned(),
                     None => continue,
                 };
-                let base = match place.top.then(|| self.top_of(&base)).flatten() {
-                    Some(top) => top,
-                    None if place.top && !base.is_empty() => {
+                if place.when == When::Repository {
+                    floors.extend(self.repository(&base, still));
+                    continue;
+                }
+                let there = |text: &str| self.is_there(&base, text).filter(|_| still);
+                let is_touched = match &place.when {
+                    When::Always | When::Repository => true,
+                    When::There => there(&place.text) != Some(false),
+                    When::Seen => self.is_there(&base, &place.text) == Some(true),
+                    When::Unless { all_of, one_of } => {
+                        let seen = |text: &String| there(text) == Some(true);
+                        !all_of.iter().all(seen) || !all_of.iter().chain(one_of).any(seen)
+                    }
+                };
+                if !is_touched {
+                    continue;
+                }
+                let base = match place.top.then(|| self.top_of(&base)) {
+                    Some(Some(top)) => top,
+                    Some(None) if !base.is_empty() => {
                         let why = "a path from the top of a repository, where nobody can look for it";
                         floors.push(Floor::because(FloorWhy::Shell, why));
                         base
                     }
-                    None => base,
+                    _ => base,
                 };
                 match self.space.plain(&base) {
                     _ if base.is_empty() => reads.push((None, place.clone())),
@@ -279,19 +299,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Where the repository starts that a directory lies in; none where nobody can look.
-    fn top_of(&self, base: &str) -> Option<String> {
-        let plain = self.space.plain(if base.is_empty() { "." } else { base }).ok()?;
-        let at = self.space.read(&plain, None, false).physical.into_iter().next()?;
-        let names = &at.components;
-        let is_top = |up: &usize| {
-            let folder = names.iter().take(names.len() - up).fold(PathBuf::from("/"), |path, name| path.join(&**name));
-            folder.join(".git").symlink_metadata().is_ok()
-        };
-        let up = (0..names.len()).find(is_top)?;
-        Some(if up == 0 { base.to_owned() } else { below(base, &vec![".."; up].join("/")) })
-    }
-
     /// Where a command runs.
     fn directory(&self, text: &str) -> Option<Location> {
         let plain = self.space.plain(if text.is_empty() { "." } else { text }).ok()?;
@@ -300,7 +307,7 @@ impl<'a> Call<'a> {
     }
 }
 
-fn below(base: &str, path: &str) -> String {
+pub(super) fn below(base: &str, path: &str) -> String {
     match (base, path) {
         ("", path) => path.to_owned(),
         (base, "") => base.to_owned(),

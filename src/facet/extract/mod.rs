@@ -6,6 +6,7 @@ mod decode;
 mod glob;
 mod places;
 mod remote;
+mod repository;
 mod sql;
 mod stray;
 
@@ -44,6 +45,7 @@ pub fn extract(tool: &Tool, space: &Space, arguments: Option<&Value>) -> Result<
         call.glob_argument(pointer)?;
     }
     call.command_line()?;
+    call.repository_argument()?;
     call.unmarked();
     let inner = tool.unwrap.as_ref().map(|unwrap| call.bridged(unwrap)).transpose()?.flatten();
     let touched = call.finish();

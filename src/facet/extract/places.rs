@@ -185,6 +185,14 @@ impl<'a> Call<'a> {
         if !reading.elsewhere.is_empty() {
             self.strays.push(Stray { pointer: at.to_owned(), sent: sent.to_owned(), locations: reading.elsewhere });
         }
+        let made = reading.physical.first().filter(|_| used.access == Some(Access::Write));
+        let mut floors = reading.floors;
+        floors.extend(made.filter(|at| repository::makes_one(at)).map(|_| {
+            Floor::because(
+                FloorWhy::Shell,
+                "makes a folder one that git takes for a repository, whose settings can run programs",
+            )
+        }));
         let forwarded = |facet: &Facet| matches!(&facet.kind, FacetKind::Path(path) if path.pointer == at);
         let facet = PathFacet {
             access: used.access,
@@ -198,7 +206,7 @@ impl<'a> Call<'a> {
             word: None,
             below: None,
         };
-        self.add(FacetKind::Path(facet), reading.floors);
+        self.add(FacetKind::Path(facet), floors);
     }
 
     /// Where strays may start: the root, the working directories, each of those paths and its folder.

@@ -26,6 +26,7 @@ use super::{Floor, FloorWhy};
 use crate::record::Access;
 
 pub(super) use simple::is_harmless_variable;
+pub(super) use tables::canonical;
 pub(super) use worker::{argv, script};
 
 /// A shell text, taken apart.
@@ -89,6 +90,25 @@ pub(super) struct Place {
     pub top: bool,
     /// Which word of the command it is, where nobody knows whether that is a path at all.
     pub word: Option<usize>,
+    /// When the command touches it at all.
+    pub when: When,
+}
+
+/// When a command touches a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum When {
+    Always,
+    /// If there is such a file: the word means something else where there is none.
+    There,
+    /// If a file of that name was seen.
+    Seen,
+    /// Unless there are files of all the first names, and of any at all: it goes on to those alone.
+    Unless {
+        all_of: Vec<String>,
+        one_of: Vec<String>,
+    },
+    /// Never: git looks for its repository there.
+    Repository,
 }
 
 impl Place {
@@ -104,6 +124,7 @@ impl Place {
             below: None,
             top: false,
             word: None,
+            when: When::Always,
         }
     }
 

@@ -5,7 +5,7 @@ use super::flow::{Bases, Flow};
 use super::simple::{Given, Walk, command, under};
 use super::tables::{Operands, Program};
 use super::words::{Word, joined};
-use super::{Command, Place, base_name, find, not_understood, special, tables, wrappers};
+use super::{Command, Place, When, base_name, find, not_understood, special, tables, wrappers};
 use crate::record::Access;
 
 impl Walk {
@@ -137,6 +137,9 @@ fn family(words: &[Word], known: &tables::Family, given: Given, bases: &Bases) -
     if let Some(toolchain) = toolchain {
         outer.options.push("+".to_owned());
         outer.powers.push(vec!["+".to_owned(), toolchain.text.clone()]);
+    }
+    if known.in_repository {
+        outer.places.push(Place { when: When::Repository, ..Place::read(".") });
     }
     let rest = arguments.get(outer.used..).unwrap_or_default();
     let Some((name, inner)) = rest.split_first() else {

@@ -21,7 +21,12 @@ fn told(text: &str) -> Vec<String> {
     };
     let command = |command: &Command| {
         let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
-        let places: String = command.places.iter().map(place).collect();
+        let places: String = command
+            .places
+            .iter()
+            .filter(|place| !matches!(place.when, When::Repository | When::Seen))
+            .map(place)
+            .collect();
         let powers: String = command.powers.iter().map(|names| format!(" +{}", names[0])).collect();
         let bases: Vec<&str> = command.bases.iter().map(|base| base.as_deref().unwrap_or("?")).collect();
         let at = if bases == [""] { String::new() } else { format!(" @{}", bases.join("|")) };
@@ -73,7 +78,7 @@ fn simple_commands_are_read_by_their_tables() {
         ("sort --outp=out in", "sort in w:out r:in +-o"),
         ("git -C sub log -p -- a", "git log a r:sub r:sub/a/**"),
         ("git log --oneline -5", "git log"),
-        ("git show HEAD:a/b", "git show HEAD:a/b r:a/b"),
+        ("git show HEAD:a/b", "git show HEAD:a/b r:a/b/**"),
         ("git -c x.y=z status", "git status +-c"),
         ("kubectl -n x delete pod p", "kubectl delete pod p"),
         ("kubectl delete -n x pod p", "kubectl delete pod p"),
@@ -102,7 +107,7 @@ fn simple_commands_are_read_by_their_tables() {
         ("cargo +nightly publish", "cargo publish ++ +publish"),
         ("docker run -v/:/x a", "docker run -v/:/x a ?:/ ?:/x ?:a +run"),
         ("git diff HEAD~1", "git diff HEAD~1 r:./**"),
-        ("git show HEAD:a", "git show HEAD:a r:a"),
+        ("git show HEAD:a", "git show HEAD:a r:a/**"),
         ("git fetch https://h/x", "git fetch https://h/x r:https://h/x/**"),
         ("git push ../x", "git push ../x r:../x/**"),
         ("git push --repo=x", "git push +--repo"),

@@ -1,11 +1,16 @@
 //! `git`: what its operands and the values of its options bring in beyond its table.
 
+use super::super::tables::is_a_commit;
 use super::super::words::Word;
-use super::super::{Command, Place};
+use super::super::{Command, Place, not_understood};
 use crate::record::Access;
 
 /// Adds what a known subcommand does beyond what its options are marked for.
 pub(super) fn look_closer(arguments: &[Word], made: &mut Command) {
+    // `git --version` is `git version`.
+    if made.words.len() == 1 && has_any(made, &["--version"]) {
+        made.words.push(Word::literal("version").argument());
+    }
     let Some(subcommand) = made.words.get(1).filter(|word| made.tabled && word.known).map(|word| word.text.clone())
     else {
         return;
@@ -50,6 +55,18 @@ pub(super) fn look_closer(arguments: &[Word], made: &mut Command) {
         _ => None,
     };
     made.powers.extend(found.map(|names| names.iter().map(|name| (*name).to_owned()).collect()));
+    // A name of its own makes any object look like a commit.
+    let is_odd = |text: &str| !is_a_commit(text.trim_start_matches('+')) && !text.contains('*');
+    let named = match subcommand.as_str() {
+        "tag" if !has_any(made, &["--list"]) => made.words.get(3).is_some_and(|word| is_odd(&word.text)),
+        "fetch" | "pull" | "push" => made.words.iter().skip(3).any(|word| {
+            word.text.rsplit_once(':').is_some_and(|(from, to)| !from.is_empty() && !to.is_empty() && is_odd(from))
+        }),
+        _ => false,
+    };
+    if named {
+        made.floors.push(not_understood("gives a name to an object that need not be a commit"));
+    }
     match subcommand.as_str() {
         // The patch names the files: any of these.
         "apply" if !has_any(made, &["--stat", "--numstat", "--summary", "--check"]) || has_any(made, &["--apply"]) => {

@@ -2,11 +2,15 @@
 //!
 //! Only what is known to do no more than read is listed without a mark; what is missing counts as a power.
 
+mod aliases;
 mod files;
 mod git;
 mod net;
 mod text;
 mod tools;
+
+pub(in crate::facet) use aliases::canonical;
+pub(super) use git::is_a_commit;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -41,6 +45,8 @@ pub(super) struct Family {
     pub options: Options,
     /// Whether those may follow the subcommand, too.
     pub anywhere: bool,
+    /// Whether it looks for a repository of git where it runs.
+    pub in_repository: bool,
     pub rows: Vec<Row>,
     /// Subcommands whose first operand says what they do, and those that are described.
     pub looks: Looks,
@@ -65,16 +71,12 @@ pub(super) enum Operands {
     Text,
     /// Paths.
     Paths(Option<Access>),
-    /// Paths, and all below them.
-    Trees(Access),
     /// Paths that are read; without one, the directory it runs in.
     Listed,
     /// A pattern, then paths that are read; without one, where it goes on below directories, the one it runs in.
     Pattern,
     /// As `Pattern`, and it always goes on below directories.
     PatternBelow,
-    /// As `PatternBelow`, and what is searched can be a revision.
-    PatternInTree,
     /// A path that is read, then one that is written.
     InOut,
     /// What is copied, and where to.
@@ -83,10 +85,8 @@ pub(super) enum Operands {
     Move,
     /// A repository, which may be a path or a URL, then names in it.
     Remote,
-    /// Revisions, and paths of a repository: read where an option prints what is in them.
-    Revisions,
-    /// Revisions, and paths of a repository: read.
-    Contents,
+    /// What a repository has.
+    Git(git::Named),
 }
 
 /// The program of that name, if it is known.
@@ -114,7 +114,8 @@ pub(super) fn program(name: &str) -> Option<&'static Program> {
                     .flatten()
                     .map(|(names, operands, options)| row(names, *operands, options))
                     .collect();
-                let family = Family { options: Options::parse(options), anywhere, rows, looks };
+                let family =
+                    Family { options: Options::parse(options), anywhere, in_repository: names == "git", rows, looks };
                 programs.insert(name, Program::Family(family));
             }
         }
@@ -135,18 +136,17 @@ fn row(names: &'static str, operands: Operands, options: &'static str) -> Row {
 impl Operands {
     /// Adds the paths that the operands name.
     pub fn places(self, found: &mut Arguments) {
+        if let Self::Git(named) = self {
+            return named.places(found);
+        }
         let operands = std::mem::take(&mut found.operands);
         let last = operands.len().saturating_sub(1);
-        let below = matches!(self, Self::PatternBelow | Self::PatternInTree);
+        let below = self == Self::PatternBelow;
         let skipped = usize::from((below || self == Self::Pattern) && !found.pattern);
-        let recursive = found.recursive || below || matches!(self, Self::Trees(_) | Self::Contents);
-        // `git diff --no-index` takes no revisions.
-        let revisions = match self {
-            Self::Revisions | Self::Contents => !found.options.iter().any(|option| option == "--no-index"),
-            _ => self == Self::PatternInTree,
-        };
+        let recursive = found.recursive || below;
         for (at, word) in operands.iter().enumerate().skip(skipped) {
             let (access, recursive) = match self {
+                Self::Git(_) => continue,
                 Self::Harmless | Self::Text => {
                     // Names are all that it is given.
                     if word.pattern {
@@ -166,13 +166,7 @@ impl Operands {
                     continue;
                 }
                 Self::Paths(access) => (access, recursive),
-                Self::Trees(access) => (Some(access), true),
-                Self::Listed
-                | Self::Pattern
-                | Self::PatternBelow
-                | Self::PatternInTree
-                | Self::Revisions
-                | Self::Contents => (Some(Access::Read), recursive),
+                Self::Listed | Self::Pattern | Self::PatternBelow => (Some(Access::Read), recursive),
                 Self::InOut => (Some(if at == 0 { Access::Read } else { Access::Write }), false),
                 Self::Copy | Self::Move if at == last && last > 0 && !found.pattern => (Some(Access::Write), false),
                 Self::Copy => (Some(Access::Read), recursive),
@@ -180,17 +174,11 @@ impl Operands {
             };
             match word.known() {
                 Some("-") => {}
-                Some(text) if revisions => {
-                    if !is_a_revision(text) || found.before_dashes.is_some_and(|dashes| at >= dashes) {
-                        found.places.push(Place::new(text, access).recursive(recursive));
-                    }
-                    in_a_revision(text, found);
-                }
                 Some(text) => {
                     let word = access.is_none().then_some(at);
                     found.places.push(Place { word, ..Place::new(text, access).recursive(recursive) });
                 }
-                None if word.pattern && access == Some(Access::Read) && !matches!(self, Self::Trees(_)) => {
+                None if word.pattern && access == Some(Access::Read) => {
                     found.places.push(Place::matched(word));
                 }
                 None => {
@@ -203,43 +191,14 @@ impl Operands {
                 }
             }
         }
-        let given = match (self, found.before_dashes) {
-            (Self::Contents | Self::Revisions, Some(at)) => operands.len() > at,
-            // All that is printed is what is named: `HEAD:path`.
-            (Self::Contents, None) if !operands.is_empty() => operands.iter().all(|word| {
-                word.known().is_some_and(|text| is_a_revision(text) && text.contains(':') && !text.ends_with(':'))
-            }),
-            (Self::Contents | Self::Revisions, None) => false,
-            _ => operands.len() > skipped,
-        };
         let whole = match self {
-            Self::Listed | Self::PatternBelow | Self::PatternInTree | Self::Contents => true,
-            Self::Pattern | Self::Revisions => found.recursive,
+            Self::Listed | Self::PatternBelow => true,
+            Self::Pattern => found.recursive,
             _ => false,
         };
-        if whole && !given {
+        if whole && operands.len() <= skipped {
             found.places.push(Place::read(".").recursive(recursive));
         }
         found.operands = operands;
-    }
-}
-
-/// Whether a text is a revision for certain, by what no branch and hardly a file is named: `HEAD~1`, `main:docs/a`.
-/// A path that is named so would lie in the directory that it starts in.
-fn is_a_revision(text: &str) -> bool {
-    let (revision, inner) = text.split_once(':').map_or((text, ""), |(revision, path)| (revision, path));
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./@{}~^-".contains(c);
-    let begins = revision.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '@');
-    let marked = revision.contains(['~', '^']) || text.contains(':');
-    begins && marked && revision.chars().all(plain) && !revision.contains("..") && !inner.contains(':')
-}
-
-/// `rev:path`, and what a range or an exclusion leads.
-fn in_a_revision(text: &str, found: &mut Arguments) {
-    if let Some((_, path)) = text.split_once(':').filter(|(_, path)| !path.is_empty()) {
-        let path = path.rsplit([':', ')']).next().unwrap_or(path);
-        let top = !matches!(path.split('/').next(), Some("." | ".."));
-        found.places.push(Place { top, ..Place::read(path) });
-        found.hints.push(path.to_owned());
     }
 }

@@ -1,21 +1,29 @@
 //! What changes a repository, its files, or another repository.
 
-use super::super::Line;
-use super::super::Operands::{Contents, Move, Paths, Remote, Revisions, Trees};
+use super::super::Operands::{Git, Move, Paths, Remote, Text};
+use super::super::{Line, Operands};
+use super::Named;
 use crate::record::Access::{Delete, Read};
+
+const STAGED: Operands = Git(Named::Files(Some(Read)));
+const REMOVED: Operands = Git(Named::Files(Some(Delete)));
+const RESTORED: Operands = Git(Named::Files(None));
+const CHECKED_OUT: Operands = Git(Named::Checkout);
+const STASHED: Operands = Git(Named::Stash);
+const OBJECTS: Operands = Git(Named::Objects);
 
 pub(super) const SUBCOMMANDS: &[Line] = &[
     (
         "add stage",
-        Trees(Read),
-        "-n|--dry-run -v|--verbose -f|--force -A|--all --no-all --ignore-removal -u|--update -N|--intent-to-add --refresh \
-        --ignore-errors --ignore-missing --chmod= --renormalize --sparse --no-warn-embedded-repo -p|--patch! -i|--interactive! \
+        STAGED,
+        "-n|--dry-run -v|--verbose -f|--force -A|--all* --no-all --ignore-removal -u|--update* -N|--intent-to-add --refresh \
+        --ignore-errors --ignore-missing --chmod= --renormalize* --sparse --no-warn-embedded-repo -p|--patch! -i|--interactive! \
         -e|--edit! --pathspec-from-file=<! --pathspec-file-nul!",
     ),
     (
         "commit",
-        Trees(Read),
-        "-a|--all -m|--message= -F|--file=< -t|--template=< --amend --no-edit -q|--quiet -v|--verbose -s|--signoff \
+        STAGED,
+        "-a|--all* -m|--message= -F|--file=< -t|--template=< --amend --no-edit -q|--quiet -v|--verbose -s|--signoff \
         --no-signoff --allow-empty --allow-empty-message --author= --date= --dry-run --short --branch --porcelain -z|--null \
         --long --ahead-behind --no-ahead-behind --status --no-status -o|--only -i|--include --fixup= --squash= \
         -C|--reuse-message= --reset-author --cleanup= --trailer=! --no-gpg-sign -n|--no-verify --verify --no-post-rewrite \
@@ -24,14 +32,14 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "stash",
-        Revisions,
+        STASHED,
         "-q|--quiet -m|--message= -u|--include-untracked -a|--all -k|--keep-index --no-keep-index -S|--staged --index \
         -p|--patch* --stat=?* --numstat* --shortstat* --name-only --name-status --oneline --pathspec-from-file=<! \
         --pathspec-file-nul!",
     ),
     (
         "checkout",
-        Paths(None),
+        CHECKED_OUT,
         "-b= -B= -l --guess --no-guess --overlay --no-overlay -q|--quiet --progress --no-progress -m|--merge --conflict= \
         -d|--detach -t|--track=? --no-track -f|--force --orphan= --ignore-other-worktrees --no-overwrite-ignore \
         --ignore-skip-worktree-bits -2|--ours -3|--theirs -p|--patch! --recurse-submodules=?! --no-recurse-submodules \
@@ -39,14 +47,14 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "switch",
-        Paths(None),
+        Text,
         "-c|--create= -C|--force-create= --guess --no-guess --discard-changes -q|--quiet --progress --no-progress -m|--merge \
         --conflict= -d|--detach -t|--track=? --no-track -f|--force --orphan= --ignore-other-worktrees --recurse-submodules=?! \
         --no-recurse-submodules",
     ),
     (
         "restore",
-        Paths(None),
+        RESTORED,
         "-s|--source= -S|--staged -W|--worktree --ignore-unmerged --overlay --no-overlay -q|--quiet --progress --no-progress \
         -m|--merge --conflict= -2|--ours -3|--theirs -p|--patch! --recurse-submodules=?! --no-recurse-submodules \
         --pathspec-from-file=<! --pathspec-file-nul!",
@@ -84,7 +92,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "reset",
-        Paths(None),
+        CHECKED_OUT,
         "--hard --soft --mixed --merge --keep -q|--quiet --refresh --no-refresh -N|--intent-to-add -p|--patch! \
         --pathspec-from-file=<! --pathspec-file-nul!",
     ),
@@ -98,11 +106,11 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "archive",
-        Contents,
+        OBJECTS,
         "--format= --prefix= -l|--list -v|--verbose --worktree-attributes --mtime= --add-file=< --add-virtual-file= -o|--output=> \
         --remote=! --exec=! -#",
     ),
-    ("clean", Trees(Delete), "-d -f|--force -n|--dry-run -q|--quiet -x -X -e|--exclude= -i|--interactive"),
+    ("clean", REMOVED, "-d -f|--force -n|--dry-run -q|--quiet -x -X -e|--exclude= -i|--interactive"),
     (
         "fetch",
         Remote,
@@ -128,6 +136,6 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
         --no-autostash --no-edit -e|--edit! --squash --commit --no-commit --allow-unrelated-histories --no-verify \
         -s|--strategy=! -X|--strategy-option= -S|--gpg-sign=?! --recurse-submodules=?! --no-recurse-submodules --upload-pack=!",
     ),
-    ("rm", Trees(Delete), "-f|--force -n|--dry-run -r --cached --ignore-unmatch --sparse -q|--quiet"),
+    ("rm", REMOVED, "-f|--force -n|--dry-run -r --cached --ignore-unmatch --sparse -q|--quiet"),
     ("mv", Move, "-f|--force -n|--dry-run -k -v|--verbose --sparse"),
 ];

@@ -1,8 +1,16 @@
 //! What only looks at a repository.
 
-use super::super::Line;
-use super::super::Operands::{Contents, Paths, PatternInTree, Remote, Revisions, Text, Trees};
+use super::super::Operands::{Git, Remote, Text};
+use super::super::{Line, Operands};
+use super::Named;
 use crate::record::Access::Read;
+
+const NAMES: Operands = Git(Named::Names);
+const LISTED: Operands = Git(Named::Files(Some(Read)));
+const HISTORY: Operands = Git(Named::Log);
+const CONTENTS: Operands = Git(Named::Contents);
+const SEARCHED: Operands = Git(Named::Grep);
+const OBJECTS: Operands = Git(Named::Objects);
 
 /// What differences are printed by.
 macro_rules! differences {
@@ -50,24 +58,24 @@ const DIFF: &str = concat!(
 pub(super) const SUBCOMMANDS: &[Line] = &[
     (
         "status",
-        Paths(Some(Read)),
+        NAMES,
         "-s|--short -b|--branch --show-stash --porcelain=? --long -v|--verbose! -u|--untracked-files=? --ignore-submodules=? \
         --ignored=? -z|--null --column=? --no-column --ahead-behind --no-ahead-behind --renames --no-renames -M|--find-renames=?",
     ),
-    ("log whatchanged rev-list", Revisions, LOG),
-    ("show", Contents, LOG),
-    ("diff", Contents, DIFF),
+    ("log whatchanged rev-list", HISTORY, LOG),
+    ("show", CONTENTS, LOG),
+    ("diff", CONTENTS, DIFF),
     (
         "shortlog",
-        Revisions,
+        HISTORY,
         "-c|--committer -n|--numbered -s|--summary -e|--email -w=? --group= --format=? --date= --since|--after= \
         --until|--before= --author= --committer= --grep= --all --branches=? --tags=? --remotes=? --merges --no-merges \
         --first-parent --max-count= --skip= -i --mailmap -#",
     ),
-    ("reflog", Revisions, LOG),
+    ("reflog", HISTORY, LOG),
     (
         "rev-parse",
-        Revisions,
+        HISTORY,
         "--show-toplevel --show-prefix --show-cdup --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree \
         --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-superproject-working-tree \
         --show-object-format=? --show-ref-format --git-path= --path-format=? --abbrev-ref=? --short=? --verify -q|--quiet \
@@ -82,7 +90,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "ls-files",
-        Trees(Read),
+        LISTED,
         "-c|--cached -d|--deleted -m|--modified -o|--others -i|--ignored -s|--stage -k|--killed -u|--unmerged -z -t -v -f \
         --directory --no-empty-directory --full-name --exclude-standard -x|--exclude= -X|--exclude-from=< \
         --exclude-per-directory= --error-unmatch --with-tree= --eol --deduplicate --sparse --resolve-undo \
@@ -90,19 +98,19 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "ls-tree",
-        Revisions,
+        HISTORY,
         "-d -r -t -l|--long -z --name-only --name-status --object-only --full-name --full-tree --abbrev=? --format=",
     ),
     (
         "blame annotate",
-        Revisions,
+        HISTORY,
         "-L= -l -t -b -s -e|--show-email -w -f|--show-name -n|--show-number -c -M=? -C=? -p|--porcelain --line-porcelain \
         --contents=< --incremental --root --show-stats --progress --no-progress --score-debug --date= --abbrev=? --no-abbrev \
         --reverse --first-parent --color-lines --color-by-age --minimal --ignore-rev= --ignore-revs-file=< -S=<",
     ),
     (
         "grep",
-        PatternInTree,
+        SEARCHED,
         "-i|--ignore-case -w|--word-regexp -v|--invert-match -n|--line-number -l|--files-with-matches|--name-only \
         -L|--files-without-match -c|--count -h -H -o|--only-matching -q|--quiet -E|--extended-regexp -F|--fixed-strings \
         -G|--basic-regexp -P|--perl-regexp -e=^ -f=<^ -A|--after-context= -B|--before-context= -C|--context= \
@@ -113,8 +121,8 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     ("remote", Text, "-v|--verbose -n --push --all"),
     ("worktree", Text, "-v|--verbose --porcelain -z --expire="),
-    ("submodule", Paths(Some(Read)), "-q|--quiet --cached --recursive --files -n|--summary-limit="),
-    ("notes", Revisions, "--ref="),
+    ("submodule", NAMES, "-q|--quiet --cached --recursive --files -n|--summary-limit="),
+    ("notes", HISTORY, "--ref="),
     ("bisect", Text, ""),
     (
         "branch",
@@ -150,11 +158,11 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ("version", Text, "--build-options"),
     (
         "cat-file",
-        Contents,
+        OBJECTS,
         "-e -p -t -s --allow-unknown-type --use-mailmap --mailmap --batch=? --batch-check=? --batch-command=? \
         --batch-all-objects -Z --buffer --unordered --follow-symlinks --textconv! --filters! --path=!",
     ),
-    ("check-ignore", Paths(Some(Read)), "-q|--quiet -v|--verbose -n|--non-matching --no-index -z --stdin!"),
+    ("check-ignore", NAMES, "-q|--quiet -v|--verbose -n|--non-matching --no-index -z --stdin!"),
     (
         "ls-remote",
         Remote,

@@ -3,6 +3,9 @@
 
 mod changes;
 mod looks;
+mod operands;
+
+pub(in super::super) use operands::{Named, is_a_commit};
 
 use super::{FamilyLines, Looks};
 
@@ -11,7 +14,7 @@ pub(super) const FAMILY: FamilyLines = (
     "git",
     "-C=@ -c=! --config-env=! --exec-path=?! --git-dir=<! --work-tree=<! --namespace= -p|--paginate! -P|--no-pager \
         --no-replace-objects --no-lazy-fetch --no-advice --bare --literal-pathspecs --glob-pathspecs --noglob-pathspecs \
-        --icase-pathspecs --no-optional-locks --attr-source= -v|--version -h|--help --html-path --man-path --info-path",
+        --icase-pathspecs! --no-optional-locks --attr-source= -v|--version -h|--help --html-path --man-path --info-path",
     &[looks::SUBCOMMANDS, changes::SUBCOMMANDS],
 );
 
