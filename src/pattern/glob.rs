@@ -3,6 +3,8 @@
 //! Translated to `regex` rather than left to `globset`, which compares bytes: there `?` is a third of `€`, and case is
 //! folded for ASCII only.
 
+use std::sync::OnceLock;
+
 use regex::Regex;
 
 use super::fold::{fold_cow, fold_inner, is_invisible};
@@ -20,10 +22,25 @@ pub(super) enum Glob {
     /// Wildcards.
     Pattern {
         exact: Regex,
-        wide: Regex,
+        wide: Wide,
         /// What stands before the first of them, folded.
         start: Box<str>,
     },
+}
+
+/// The expression for folded texts, which no allow needs: it is compiled when it is first asked.
+#[derive(Clone, Debug)]
+pub(super) struct Wide {
+    text: Box<str>,
+    made: OnceLock<Option<Regex>>,
+}
+
+impl Wide {
+    /// What cannot be compiled fits everything: this side tightens.
+    fn is_match(&self, folded: &str) -> bool {
+        let made = self.made.get_or_init(|| Regex::new(&self.text).ok());
+        made.as_ref().is_none_or(|wide| wide.is_match(folded))
+    }
 }
 
 impl Glob {
@@ -163,11 +180,11 @@ impl Writer {
             return Ok(Glob::Literal { wide: fold_inner(&self.run).into(), exact: self.run.into() });
         }
         self.flush();
-        let compile = |body: &str| {
-            Regex::new(&format!(r"(?s)\A(?:{body})\z"))
-                .map_err(|_| PatternError::new("the glob is too large").help("split it into several entries"))
-        };
-        Ok(Glob::Pattern { exact: compile(&self.exact)?, wide: compile(&self.wide)?, start: self.start.into() })
+        let whole = |body: &str| format!(r"(?s)\A(?:{body})\z");
+        let exact = Regex::new(&whole(&self.exact))
+            .map_err(|_| PatternError::new("the glob is too large").help("split it into several entries"))?;
+        let wide = Wide { text: whole(&self.wide).into(), made: OnceLock::new() };
+        Ok(Glob::Pattern { exact, wide, start: self.start.into() })
     }
 
     fn flush(&mut self) {

@@ -72,6 +72,13 @@ pub fn outlook(policy: &Policy, prospect: &Prospect<'_>) -> ToolVerdict {
     ToolVerdict::Depends
 }
 
+impl Policy {
+    /// Whether only guardrails are obeyed in a group: what its rules, `otherwise` and floors say is logged.
+    pub fn is_in_shadow(&self, group: &str, at: Timestamp) -> bool {
+        self.groups.get(group).is_some_and(|group| group.is_in_shadow(Some(at)))
+    }
+}
+
 impl Rule {
     /// Whether it matches calls of a tool, whatever their arguments.
     fn certainty(&self, prospect: &Prospect<'_>) -> Certainty {

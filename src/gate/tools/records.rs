@@ -270,7 +270,7 @@ fn verdicts(
         match outlook(policy, &prospect) {
             _ if refused => ToolVerdict::Deny,
             ToolVerdict::Deny => ToolVerdict::Deny,
-            _ if held => ToolVerdict::Ask,
+            _ if held && !policy.is_in_shadow(group, at) => ToolVerdict::Ask,
             verdict => verdict,
         }
     };

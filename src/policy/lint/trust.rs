@@ -4,7 +4,8 @@ use super::Findings;
 use super::places::{Bench, conditions, field, texts};
 use crate::record::Verdict;
 
-/// Commands that run whatever they are given, or what the folder they stand in tells them to.
+/// Commands that run whatever they are given, or what the folder they stand in tells them to. Not those whose inner command is
+/// judged by itself, such as `env` and `timeout`.
 const RUNNERS: &[&str] = &[
     "sh",
     "bash",
@@ -27,15 +28,11 @@ const RUNNERS: &[&str] = &[
     "eval",
     "source",
     "xargs",
-    "env",
     "sudo",
     "su",
     "doas",
     "ssh",
     "parallel",
-    "watch",
-    "nohup",
-    "timeout",
     "npx",
     "uvx",
     "bunx",
