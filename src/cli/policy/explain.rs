@@ -76,7 +76,13 @@ impl Explain {
         match (request, &self.calls) {
             (Some(request), _) => {
                 let answer = bench.explain(&request).map_err(|Unanswerable(what)| Failure::Usage(what))?;
-                print(&shown(&answer, self.format.unwrap_or(Format::Human)))?;
+                let format = self.format.unwrap_or(Format::Human);
+                print(&shown(&answer, format))?;
+                if matches!(format, Format::Human) && is_guessed(&config, &answer) {
+                    print(
+                        "  its arguments are guessed without the tool's schema: a running gateway knows it, and may be stricter",
+                    )?;
+                }
                 Ok(Exit::Done)
             }
             (None, Some(calls)) if calls == Path::new("-") => self.each(&bench, std::io::stdin().lock()),
@@ -135,6 +141,15 @@ impl Explain {
         }
         Ok(text)
     }
+}
+
+/// Whether no catalogue says what the tool's arguments are.
+fn is_guessed(config: &Config, answer: &Value) -> bool {
+    let of = |name: &str| answer.get(name).and_then(Value::as_str);
+    let (Some(upstream), Some(tool)) = (of("upstream").and_then(|id| config.upstreams.get(id)), of("tool")) else {
+        return false;
+    };
+    !upstream.catalogue.tools.contains_key(tool)
 }
 
 /// All that is needed to explain calls.
