@@ -86,7 +86,8 @@ async fn until_held(gateway: &Gateway, agent: &Agent, tool: &str) -> (crate::har
             return (answer, held.clone());
         }
         let ran = reply(answer, id).await;
-        assert_eq!(text(&ran), format!("ran {tool}"), "{ran}");
+        let caught = text(&ran).contains("changed or withdrawn just before this call was sent");
+        assert!(caught || text(&ran) == format!("ran {tool}"), "{ran}");
         assert!(id < 1_000, "a changed tool is never held");
     }
     unreachable!()

@@ -77,6 +77,11 @@ async fn changed_under(case: &Case, tree: &Tree, delay: Duration) -> Result<Stri
     meddled.map(|()| told)
 }
 
+/// Who decides: the one that the first start makes.
+pub fn approver(gateway: &Gateway) -> String {
+    gateway.gate.directory().approvers().first().map(|approver| approver.config.name.clone()).unwrap_or_default()
+}
+
 /// Approves what waits; waits a moment for it, since the call may not have come that far.
 async fn approve_if_held(gateway: &Gateway) -> Result<(), String> {
     let waiting = Filter { state: Some(ApprovalState::Waiting), ..Filter::default() };
@@ -84,7 +89,7 @@ async fn approve_if_held(gateway: &Gateway) -> Result<(), String> {
         let (held, _) = gateway.gate.store().list(waiting.clone()).await.map_err(|e| e.to_string())?;
         if let Some(held) = held.first() {
             let vote = Vote {
-                by: "runner".to_owned(),
+                by: approver(gateway),
                 teams: Vec::new(),
                 decision: Decision::Approve,
                 channel: "api".to_owned(),

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::case::Case;
 use super::http::Http;
-use super::live::{Client, last, on_runtime, start_with};
+use super::live::{Client, approver, last, on_runtime, start_with};
 use super::neutral;
 use super::play::{InForce, Played};
 use super::tree::Tree;
@@ -169,7 +169,7 @@ impl<'a> Play<'a> {
     async fn decide(&mut self, approve: bool) -> Result<(), String> {
         let Some(shown) = &self.shown else { return Ok(()) };
         let vote = Vote {
-            by: "runner".to_owned(),
+            by: approver(&self.gateway),
             teams: Vec::new(),
             decision: if approve { Decision::Approve } else { Decision::Reject },
             channel: "api".to_owned(),
