@@ -252,13 +252,22 @@ pub struct PathFacet {
     /// The command that names it: the last one before it.
     #[serde(default, rename = "of_command", skip_serializing_if = "Option::is_none", with = "recorded::command")]
     pub command: Option<Arc<CommandFacet>>,
-    /// Which of the command's words it is, where nobody knows whether that is a path at all: a rule on the command may
-    /// name it.
+    /// What it is to that command, where it is no plain operand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub word: Option<usize>,
+    pub part: Option<Part>,
     /// What was found below it, in a call out of the audit log that was walked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Box<Below>>,
+}
+
+/// What a path is to the command that names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// One of its words, by number, where nobody knows whether that is a path at all: a rule on the command may name it.
+    Word(usize),
+    /// The directory that the call lets it run in.
+    Base,
 }
 
 /// What a walk below a path found: what another policy would have found there.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::fields::{Fields, Target, Thing, Truth};
 use super::judge::target;
 use super::model::Rule;
-use crate::facet::{Argument, CommandFacet, Facet, FacetKind, canonical, names};
+use crate::facet::{Argument, CommandFacet, Facet, FacetKind, Part, canonical, names};
 use crate::pattern::{PatternError, Side, fold, is_invisible};
 use crate::record::{Access, Verdict};
 
@@ -22,7 +22,7 @@ impl<'a> Running<'a> {
     pub fn named(self, urls: bool) -> impl Iterator<Item = Target<'a>> {
         let own = move |facet: &&Facet| {
             let command = match &facet.kind {
-                FacetKind::Path(path) if !urls => path.command.as_ref(),
+                FacetKind::Path(path) if !urls && path.part != Some(Part::Base) => path.command.as_ref(),
                 FacetKind::Url(url) if urls => url.command.as_ref(),
                 _ => None,
             };
@@ -112,6 +112,9 @@ impl WordsPattern {
 /// A program as what tightens sees it: without its folder, and without what Windows leaves out.
 pub(super) fn program(word: &str) -> String {
     let name = fold(word.rsplit(['/', '\\']).next().unwrap_or(word));
+    if is_test(&name) {
+        return "test".to_owned();
+    }
     name.strip_suffix(".exe").map_or(name.clone(), str::to_owned)
 }
 
@@ -150,8 +153,17 @@ pub(super) fn starts_with(pattern: &WordsPattern, running: Option<Running<'_>>, 
 
 /// Whether known words begin with just those of a pattern.
 fn begin<'a>(words: impl Iterator<Item = &'a Argument>, pattern: &WordsPattern) -> bool {
-    let first = words.take(pattern.words.len());
-    first.map(|word| word.known.then_some(&word.text)).eq(pattern.words.iter().map(Some))
+    let text = |word: &'a Argument| word.known.then_some(word.text.as_str());
+    let mut own = pattern.words.iter();
+    let mut words = words.take(pattern.words.len());
+    let program = words.next().and_then(text).zip(own.next());
+    program.is_some_and(|(given, named)| given == named || (named == "test" && is_test(given)))
+        && words.map(text).eq(own.map(|word| Some(word.as_str())))
+}
+
+/// Whether a program is `test` by another name.
+fn is_test(program: &str) -> bool {
+    matches!(program, "[" | "[[")
 }
 
 /// Whether words begin with those of a pattern, widely; those that `skips` names are passed over, each with the next if need be.
@@ -227,12 +239,11 @@ pub(super) fn has_option(option: &str, running: Option<Running<'_>>, side: Side)
 pub(super) fn covers(fields: &Fields, target: Target<'_>) -> bool {
     let Some(Running { command, .. }) = target.running else { return true };
     match target.thing {
-        Thing::Path { access, lexical, physical, word } if fields.path.is_empty() => {
-            let inside =
-                if physical.is_empty() { lexical.root.is_some() } else { physical.iter().all(|at| at.root.is_some()) };
+        Thing::Path { access, part, .. } if fields.path.is_empty() => {
             // A word that the rule itself names is what the rule is about, whatever it may be besides.
             let named = |at: usize| patterns_of(fields, target.running).any(|pattern| pattern.words.len() > at);
-            (access == Some(Access::Read) && inside) || word.is_some_and(named)
+            (access == Some(Access::Read) && target.thing.is_inside())
+                || matches!(part, Some(Part::Word(at)) if named(at))
         }
         // Whom a command reaches is never covered by its words alone.
         Thing::Remote { .. } => !fields.host.is_empty(),

@@ -11,7 +11,7 @@ use super::outlook::Prospect;
 use super::recorded::{self, Recorded, unless};
 use super::statements::{self, TablePattern};
 use crate::catalog::Catalogue;
-use crate::facet::{SqlFacet, StatementKind};
+use crate::facet::{Part, SqlFacet, StatementKind};
 use crate::pattern::{Location, NamePattern, PathPattern, Side};
 use crate::record::{Access, Depth, Source, Verdict};
 
@@ -94,8 +94,8 @@ pub(super) enum Thing<'a> {
         lexical: &'a Location,
         /// Empty where the file system is not shared.
         physical: &'a [Location],
-        /// Which word of its command it is, where nobody knows whether that is a path.
-        word: Option<usize>,
+        /// What it is to the command that names it.
+        part: Option<Part>,
     },
     /// A URL or an e-mail address.
     Remote {
@@ -117,6 +117,17 @@ pub(super) enum Sure {
     Unmarked,
     /// Another reader may go elsewhere.
     No,
+}
+
+impl Thing<'_> {
+    /// Whether it is a path that really lies in the root.
+    pub fn is_inside(self) -> bool {
+        match self {
+            Self::Path { lexical, physical: [], .. } => lexical.root.is_some(),
+            Self::Path { physical, .. } => physical.iter().all(|at| at.root.is_some()),
+            _ => false,
+        }
+    }
 }
 
 /// The matching fields of a rule or of an exception; an empty list is a field that is not there.
@@ -148,6 +159,14 @@ impl Fields {
         {
             return self.hold_on_command(subject, target, running, reading);
         }
+        // A directory in the root to run in is covered where the command is.
+        if let (Thing::Path { part: Some(Part::Base), .. }, Some(running)) = (target.thing, target.running)
+            && reading == Reading::Allow
+            && !self.command.is_empty()
+            && target.thing.is_inside()
+        {
+            return self.hold_on_command(subject, target, running, reading);
+        }
         match self.hold_but_path(subject, target, reading) {
             Truth::False => Truth::False,
             truth => truth.min(self.path.hold(target.thing, reading, subject.recorded)),
@@ -173,7 +192,7 @@ impl Fields {
             (None, Some(cwd)) => {
                 let physical = std::slice::from_ref(cwd);
                 self.path.hold(
-                    Thing::Path { access: None, lexical: cwd, physical, word: None },
+                    Thing::Path { access: None, lexical: cwd, physical, part: None },
                     reading,
                     subject.recorded,
                 )

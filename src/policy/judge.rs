@@ -283,8 +283,8 @@ pub(super) fn matches(rule: &Rule, subject: &Subject<'_>, target: Target<'_>) ->
 pub(super) fn target<'a>(facet: &'a Facet, facets: &'a [Facet]) -> Target<'a> {
     let (thing, command) = match &facet.kind {
         FacetKind::Path(path) => {
-            let crate::facet::PathFacet { access, lexical, physical, word, .. } = path;
-            let thing = Thing::Path { access: *access, lexical, physical, word: *word };
+            let crate::facet::PathFacet { access, lexical, physical, part, .. } = path;
+            let thing = Thing::Path { access: *access, lexical, physical, part: *part };
             (thing, path.command.as_ref())
         }
         FacetKind::Command(command) => (Thing::Command, Some(command)),

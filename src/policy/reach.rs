@@ -45,7 +45,7 @@ fn covers(subject: &Subject<'_>, rule: &Rule, target: Target<'_>, at: &Location)
 }
 
 fn at_path(access: Option<Access>, at: &Location) -> Target<'_> {
-    Target { thing: Thing::Path { access, lexical: at, physical: &[], word: None }, guessed: false, running: None }
+    Target { thing: Thing::Path { access, lexical: at, physical: &[], part: None }, guessed: false, running: None }
 }
 
 /// What lies below a recursive facet that no allow may pass over: places that the candidates (rules that [`may_guard`])

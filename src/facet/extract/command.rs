@@ -1,8 +1,10 @@
 //! Commands: shell texts and command lines, and the paths they name.
 
+use std::path::Path;
+
 use super::*;
-use crate::facet::CommandFacet;
 use crate::facet::shell::{self, Command, Place, Script, When, is_harmless_variable};
+use crate::facet::{CommandFacet, Part};
 use crate::pattern::{Location, is_invisible};
 
 /// Facets of a call beyond which a command's paths are looked at by their names only: each is looked up on disk, and
@@ -12,6 +14,30 @@ const MAX_FACETS: usize = 512;
 const MAX_WALKED: usize = 64;
 /// Texts of a call that are tried as paths by their names.
 const MAX_HINTS: usize = 1_024;
+
+/// A place, as a command of a text uses it.
+struct Used {
+    /// The number of the command's facet.
+    command: usize,
+    word: Option<usize>,
+    links: bool,
+    places: Vec<Location>,
+}
+
+impl Used {
+    fn of(command: usize, place: &Place, facet: &Facet) -> Option<Self> {
+        let FacetKind::Path(path) = &facet.kind else { return None };
+        let places = std::iter::once(&path.lexical).chain(&path.physical).cloned().collect();
+        Some(Self { command, word: place.word, links: place.may_hold_links(), places })
+    }
+
+    fn lies_in(&self, other: &Self) -> bool {
+        let within = |at: &Location| {
+            other.places.iter().any(|above| at.folded().components.starts_with(&above.folded().components))
+        };
+        self.places.iter().any(within)
+    }
+}
 
 impl<'a> Call<'a> {
     /// A command; `list`: it may be given as its words.
@@ -125,13 +151,63 @@ impl<'a> Call<'a> {
             // Blanks and comments: nothing runs, and still it is a command that is judged.
             self.add(FacetKind::Command(Arc::default()), Vec::new());
         }
+        let first = self.facets.len();
         // What an earlier command of the text writes is there when a later one runs.
         let mut still = true;
+        let mut used: Vec<Used> = Vec::new();
         for command in script.commands {
             let only_reads = command.tabled && command.places.iter().all(|place| place.access == Some(Access::Read));
-            self.command(at, command, still);
+            self.command(at, command, still, &mut used);
             still &= only_reads;
         }
+        self.beside_links(&used, script.unordered);
+        self.run_in_bases(first);
+    }
+
+    /// The directory that the call chooses is where its first command runs: what covers that command there covers it.
+    fn run_in_bases(&mut self, first: usize) {
+        let Some(Facet { kind: FacetKind::Command(command), .. }) = self.facets.get(first) else { return };
+        let command = Arc::clone(command);
+        let count = std::mem::take(&mut self.bases).min(first);
+        let mut bases: Vec<Facet> = self.facets.drain(..count).collect();
+        for facet in &mut bases {
+            if let FacetKind::Path(path) = &mut facet.kind {
+                path.command = Some(Arc::clone(&command));
+                path.part = Some(Part::Base);
+            }
+        }
+        let behind = first - count + 1;
+        self.facets.splice(behind..behind, bases);
+    }
+
+    /// A place that is looked up now may lead elsewhere by then: at or below what another command of the text makes, there
+    /// may be a link.
+    fn beside_links(&mut self, used: &[Used], unordered: bool) {
+        for made in used.iter().filter(|made| made.links) {
+            for later in used.iter().filter(|later| later.command > made.command || unordered) {
+                if later.command == made.command || !later.lies_in(made) || self.is_same_subcommand(later, made) {
+                    continue;
+                }
+                let floor =
+                    Floor::because(FloorWhy::Shell, "a path through what another command makes, which may be a link");
+                if let Some(own) = self.facets.get_mut(later.command)
+                    && !own.floors.contains(&floor)
+                {
+                    own.floors.push(floor);
+                }
+            }
+        }
+    }
+
+    /// Whether two words can only be the same subcommand of the same program: `gh pr list; gh pr status`.
+    fn is_same_subcommand(&self, a: &Used, b: &Used) -> bool {
+        let words = |used: &Used| match self.facets.get(used.command).map(|facet| &facet.kind) {
+            Some(FacetKind::Command(command)) => command.words.get(..=used.word?).map(<[_]>::to_vec),
+            _ => None,
+        };
+        let plain =
+            |word: &shell::Argument| word.known && !word.text.starts_with('-') && !word.text.contains(['/', '.']);
+        words(a).is_some_and(|words_of_a| words_of_a.iter().all(plain) && words(b) == Some(words_of_a))
     }
 
     /// What the call gives to its commands beside their words.
@@ -158,13 +234,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// `still`: nothing was written since the call was made.
-    fn command(&mut self, at: &str, command: Command, still: bool) {
+    /// `still`: nothing was written since the call was made. What it uses is added to `used`.
+    fn command(&mut self, at: &str, command: Command, still: bool, used: &mut Vec<Used>) {
         let start = self.cwd.as_ref().map(|cwd| cwd.text().to_owned()).unwrap_or_default();
         let mut floors = command.floors;
         floors.extend(self.guessing.then(|| guessed("a command")));
         let mut reads: Vec<(Option<Plain>, Place)> = Vec::new();
-        let mut cwd = None;
+        let (mut cwd, mut into) = (None, Vec::new());
         for base in &command.bases {
             let directory = base.as_ref().map(|base| below(&start, base));
             if directory.is_none() && command.places.iter().any(|place| !place.text.starts_with('/')) {
@@ -209,6 +285,10 @@ impl<'a> Call<'a> {
                     }
                     _ => base,
                 };
+                if place.into && !self.is_folder(&base) {
+                    into.push(below(&base, &place.text));
+                    continue;
+                }
                 match self.space.plain(&base) {
                     _ if base.is_empty() => reads.push((None, place.clone())),
                     Ok(plain) => reads.push((Some(plain), place.clone())),
@@ -231,8 +311,8 @@ impl<'a> Call<'a> {
         });
         let index = self.facets.len();
         self.add(FacetKind::Command(Arc::clone(&facet)), Vec::new());
-        for hint in command.hints {
-            self.hint(at, &hint);
+        for hint in command.hints.iter().chain(&into) {
+            self.hint(at, hint);
         }
         for (base, place) in reads {
             let walked = place.recursive || place.access == Some(Access::Delete);
@@ -243,8 +323,9 @@ impl<'a> Call<'a> {
                 continue;
             }
             self.walked += usize::from(walked);
-            if let Err(floor) = self.place(at, &facet, base.as_ref(), &place) {
-                floors.push(floor);
+            match self.place(at, &facet, base.as_ref(), &place) {
+                Ok(()) => used.extend(self.facets.last().and_then(|facet| Used::of(index, &place, facet))),
+                Err(floor) => floors.push(floor),
             }
         }
         if let Some(own) = self.facets.get_mut(index) {
@@ -278,7 +359,7 @@ impl<'a> Call<'a> {
                 floors.push(Floor::because(FloorWhy::Shell, why));
             }
             path.command = Some(Arc::clone(command));
-            path.word = place.word;
+            path.part = place.word.map(Part::Word);
         }
         Ok(())
     }
@@ -297,6 +378,13 @@ impl<'a> Call<'a> {
         if !locations.is_empty() {
             self.strays.push(Stray { pointer: at.to_owned(), sent: text.to_owned(), locations });
         }
+    }
+
+    /// Whether a folder stands there, as far as anybody can look.
+    fn is_folder(&self, text: &str) -> bool {
+        let Ok(plain) = self.space.plain(text) else { return true };
+        let physical = self.space.read(&plain, None, false).physical;
+        physical.iter().any(|at| Path::new(&at.to_string()).is_dir())
     }
 
     /// Where a command runs.

@@ -104,6 +104,8 @@ struct Call<'a> {
     cwd: Option<Plain>,
     facets: Vec<Facet>,
     strays: Vec<Stray>,
+    /// How many facets, the first ones, are directories that the call chooses to work in.
+    bases: usize,
     /// Floors of the call as a whole.
     floors: Vec<Floor>,
     /// Paths of commands that are walked when they are judged.
@@ -133,6 +135,7 @@ impl<'a> Call<'a> {
             cwd: None,
             facets: Vec::new(),
             strays: Vec::new(),
+            bases: 0,
             floors: Vec::new(),
             walked: 0,
             loose: Vec::new(),

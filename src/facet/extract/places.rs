@@ -13,6 +13,7 @@ impl<'a> Call<'a> {
                 self.cwd.get_or_insert(plain);
             }
         }
+        self.bases = self.facets.len();
         Ok(())
     }
 
@@ -203,14 +204,14 @@ impl<'a> Call<'a> {
             canonical: reading.canonical.filter(|_| !self.facets.iter().any(forwarded)),
             recursive: used.recursive,
             command: None,
-            word: None,
+            part: None,
             below: None,
         };
         self.add(FacetKind::Path(facet), floors);
     }
 
     /// Where strays may start: the root, the working directories, each of those paths and its folder.
-    pub(super) fn bases(&self, is_meant: impl Fn(&PathFacet) -> bool) -> Vec<Location> {
+    pub(super) fn starts(&self, is_meant: impl Fn(&PathFacet) -> bool) -> Vec<Location> {
         let mut bases = self.space.guess(".", &[]);
         let mut add = |at: Location| {
             if !bases.contains(&at) {

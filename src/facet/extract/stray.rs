@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::*;
 use crate::catalog::guessed_argument;
+use crate::facet::Part;
 use crate::facet::path::other_texts;
 use crate::pattern::Location;
 
@@ -149,8 +150,8 @@ impl<'a> Call<'a> {
         if self.loose.is_empty() && self.programs.is_empty() {
             return;
         }
-        let is_argument = |path: &PathFacet| path.command.is_none();
-        let (bases, of_texts) = (self.bases(|_| true), self.bases(is_argument));
+        let is_argument = |path: &PathFacet| path.command.is_none() || path.part == Some(Part::Base);
+        let (bases, of_texts) = (self.starts(|_| true), self.starts(is_argument));
         let loose = std::mem::take(&mut self.loose).into_iter().map(|(pointer, text)| (pointer, text, &bases));
         // A text as a whole does not start at what it names itself.
         let texts = std::mem::take(&mut self.programs).into_iter().map(|(pointer, text)| (pointer, text, &of_texts));

@@ -364,7 +364,7 @@ fn commands_are_taken_apart() {
     let tree = Tree::usual();
     let text = entry(&[("/command", Argument::Command), ("/cwd", Argument::Cwd), ("/env", Argument::Env)]);
     let run = take(&text, &tree, r#"{"command":"cat howto.md | sort > ../secrets/x","cwd":"docs"}"#);
-    let expected = ["read docs", "command cat howto.md", "read docs/howto.md", "command sort", "write secrets/x"];
+    let expected = ["command cat howto.md", "read docs", "read docs/howto.md", "command sort", "write secrets/x"];
     assert_eq!(facets(&run), expected);
     assert!(floors(&run).is_empty(), "{:?}", floors(&run));
     let set = take(&text, &tree, r#"{"command":"git status","env":{"PAGER":"sh -c x"}}"#);
@@ -400,7 +400,7 @@ fn command_lines_that_no_shell_reads_are_words() {
     let tree = Tree::usual();
     let shell = builtin("shell", "shell_execute");
     let run = take(&shell, &tree, r#"{"command":["cat","secrets/key.pem"],"directory":"docs","stdin":"-x"}"#);
-    assert_eq!(facets(&run), ["read docs", "command cat secrets/key.pem", "read docs/secrets/key.pem"]);
+    assert_eq!(facets(&run), ["command cat secrets/key.pem", "read docs", "read docs/secrets/key.pem"]);
     assert!(floors(&run).is_empty(), "{:?}", floors(&run));
     for operator in
         [r#"["cat","a","|","sh"]"#, r#"["cat","a|","sh"]"#, r#"["ls",">","x"]"#, r#"["ls",""]"#, r#"["ls"," -l"]"#]

@@ -37,6 +37,21 @@ impl Arguments {
         self.values.iter().filter(move |(names, _)| names.contains(&name)).map(|(_, value)| value.as_ref())
     }
 
+    /// Lints are names: `-D warnings`, behind the dashes of `cargo clippy`.
+    pub fn drop_lints(&mut self) {
+        let Some(dashes) = self.before_dashes else { return };
+        let is_lint = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b':'));
+        let is_plain = |pair: &[Word]| match pair {
+            [level, lint] => {
+                matches!(level.known(), Some("-D" | "-W" | "-A" | "-F")) && lint.known().is_some_and(is_lint)
+            }
+            _ => false,
+        };
+        if self.operands.get(dashes..).unwrap_or_default().chunks(2).all(is_plain) {
+            self.operands.truncate(dashes);
+        }
+    }
+
     /// Adds what more arguments of the same command came to.
     pub fn add(&mut self, more: Self) {
         self.options.extend(more.options);
@@ -214,6 +229,10 @@ impl Reader<'_> {
         self.found.values.push((entry.names.clone(), value.clone()));
         let Some(value) = value else { return };
         match entry.takes {
+            // What is written there is gone: nothing is written.
+            Takes::Path(_) if value.known() == Some("/dev/null") && entry.power_by_path => {
+                self.found.powers.pop();
+            }
             Takes::Path(access) => self.path(&value, Place::new("", access)),
             Takes::Directory => {
                 let before = self.found.directory.take().unwrap_or_default();

@@ -34,6 +34,7 @@ pub(super) fn read(words: &[Word]) -> Find {
     let mut words = words.iter();
     let mut access = Access::Read;
     let mut starts = true;
+    let (mut shallow, mut deep) = (false, false);
     while let Some(word) = words.next() {
         let found = &mut find.arguments;
         let Some(text) = word.known() else {
@@ -73,7 +74,14 @@ pub(super) fn read(words: &[Word]) -> Find {
         } else if among(WITH_FILE, text) || text.starts_with("-newer") {
             path(found, words.next(), Access::Read);
         } else if among(WITH_TEXT, text) {
-            if words.next().is_some_and(|value| value.splits) {
+            let value = words.next();
+            if text == "-maxdepth" {
+                match value.and_then(Word::known) {
+                    Some("0" | "1") => shallow = true,
+                    _ => deep = true,
+                }
+            }
+            if value.is_some_and(|value| value.splits) {
                 found.floors.push(not_understood("a value that may become several words"));
             }
         } else if !among(PLAIN, text) && !text.starts_with("-O") {
@@ -85,7 +93,7 @@ pub(super) fn read(words: &[Word]) -> Find {
     if roots.is_empty() {
         roots.push(".".to_owned());
     }
-    found.places.extend(roots.into_iter().map(|root| Place::new(root, access).recursive(true)));
+    found.places.extend(roots.into_iter().map(|root| Place::new(root, access).recursive(deep || !shallow)));
     find
 }
 

@@ -34,6 +34,8 @@ pub(super) use worker::{argv, script};
 pub(super) struct Script {
     /// Every simple command, those inside others included.
     pub commands: Vec<Command>,
+    /// Whether some run at the same time, or again after those that follow them.
+    pub unordered: bool,
 }
 
 /// A simple command.
@@ -90,6 +92,10 @@ pub(super) struct Place {
     pub top: bool,
     /// Which word of the command it is, where nobody knows whether that is a path at all.
     pub word: Option<usize>,
+    /// Whether it counts only where the folder that it lies below is one: what is copied into a folder keeps its name.
+    pub into: bool,
+    /// Whether what is written there may be a link, or hold some.
+    pub links: bool,
     /// When the command touches it at all.
     pub when: When,
 }
@@ -125,6 +131,8 @@ impl Place {
             top: false,
             word: None,
             when: When::Always,
+            into: false,
+            links: false,
         }
     }
 
@@ -141,6 +149,23 @@ impl Place {
 
     fn recursive(self, recursive: bool) -> Self {
         Self { recursive, ..self }
+    }
+
+    /// What a name becomes in a folder that it is copied into.
+    fn within(folder: &str, name: &str, access: impl Into<Option<Access>>) -> Self {
+        let name = base_name(name.trim_end_matches('/'));
+        // All that lies in `x/.` and `..` is copied.
+        let name = if matches!(name, "" | "..") { "." } else { name };
+        Self { below: Some(folder.to_owned()), into: true, ..Self::new(name, access) }
+    }
+
+    /// Whether there may be links there after it was used so.
+    pub fn may_hold_links(&self) -> bool {
+        match self.access {
+            None => true,
+            Some(Access::Write) => self.recursive || self.links,
+            Some(Access::Read | Access::Delete) => false,
+        }
     }
 }
 
@@ -159,7 +184,7 @@ impl Command {
 
 /// A text that is not for these shells.
 pub(super) fn not_read(text: &str, why: &str) -> Script {
-    Script { commands: vec![Command::not_understood(text, why)] }
+    Script { commands: vec![Command::not_understood(text, why)], unordered: false }
 }
 
 /// A floor for what is not fully understood.

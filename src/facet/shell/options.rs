@@ -74,6 +74,8 @@ pub(super) struct Entry {
     pub names: Vec<&'static str>,
     pub takes: Takes,
     pub power: bool,
+    /// Whether it is one only because of the path that it writes.
+    pub power_by_path: bool,
     pub recursive: bool,
     pub pattern: bool,
 }
@@ -153,6 +155,7 @@ fn entry(word: &'static str) -> Entry {
         names: names.split('|').collect(),
         takes,
         power: marks.contains('!') || takes == Takes::Path(Access::Write),
+        power_by_path: !marks.contains('!') && takes == Takes::Path(Access::Write),
         recursive: marks.contains('*'),
         pattern: marks.contains('^'),
     }

@@ -33,7 +33,7 @@ impl Walk {
             given.places.push(Place::read(&program));
         }
         let name = base_name(&program).to_owned();
-        if let Some(why) = special::changes_the_shell(&name) {
+        if let Some(why) = special::changes_the_shell(&name, words.get(1..).unwrap_or_default()) {
             given.floors.push(not_understood(why));
         }
         if let Some(wrapper) = wrappers::find(&name) {
@@ -53,7 +53,8 @@ impl Walk {
         let usual = program == name || ["/bin/", "/usr/bin/"].iter().any(|at| program.strip_prefix(at) == Some(&name));
         let mut made = match tables::program(&name).filter(|_| usual) {
             Some(Program::Plain(row)) => {
-                let found = read(&row.options, arguments, Until::End, row.harmless);
+                let mut found = read(&row.options, arguments, Until::End, row.harmless);
+                special::look_at_values(&name, &mut found);
                 tabled(&words, found, row.operands, given, bases, None)
             }
             Some(Program::Family(known)) => family(&words, known, given, bases),
@@ -160,6 +161,9 @@ fn family(words: &[Word], known: &tables::Family, given: Given, bases: &Bases) -
         .iter()
         .find(|(names, _)| names.split(' ').any(|name| name == subcommand))
         .map_or(&[][..], |(_, looks)| looks);
+    if name.text == "clippy" {
+        found.drop_lints();
+    }
     let does = found.operands.first().filter(|_| !looks.is_empty());
     if let Some(does) = does.filter(|does| does.known().is_none_or(|does| !looks.contains(&does))) {
         return unlisted(words, outer, rest, &does.text.clone(), given, bases);
@@ -206,6 +210,11 @@ fn unlisted(
     made
 }
 
+/// What no file is named for as the value of an option: `--watch=false`, `--jobs=4`.
+pub(super) fn is_a_switch(value: &str) -> bool {
+    matches!(value, "true" | "false") || (!value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// The words that places stand in come later by as many.
 fn shift(places: &mut [Place], by: usize) {
     places.iter_mut().filter_map(|place| place.word.as_mut()).for_each(|word| *word += by);
@@ -235,7 +244,7 @@ fn untabled(words: &[Word], given: Given, bases: &Bases) -> Command {
         } else if text.len() > 1 {
             let name = text.split_once('=').map_or(text, |(name, _)| name);
             made.options.push(name.to_owned());
-            if let Some((_, value)) = text.split_once('=') {
+            if let Some((_, value)) = text.split_once('=').filter(|(_, value)| !is_a_switch(value)) {
                 made.places.push(Place::new(value, None));
                 made.places.extend(parts(value).skip(1).map(|part| Place::new(part, None)));
             } else if let Some(value) = text.get(2..).filter(|value| !text.starts_with("--") && value.contains('/')) {

@@ -19,6 +19,8 @@ const LEAST: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     commands: Vec<Command>,
+    /// Whether some commands run at the same time, or again after others.
+    pub unordered: bool,
     /// Bytes that were looked at.
     pub walked: usize,
     /// The command words as they stand in the text, for the second parser.
@@ -87,7 +89,7 @@ impl Walk {
             let why = "the shell text does more than is looked at";
             self.commands.push(Command::not_understood(text, why));
         }
-        Script { commands: self.commands }
+        Script { commands: self.commands, unordered: self.unordered }
     }
 
     /// Whether the text does more than is looked at: the walk goes no further, and the text is not understood.
@@ -174,7 +176,7 @@ impl Walk {
                 given.input |= matches!(redirect, IoRedirect::HereDocument(..) | IoRedirect::HereString(..));
                 self.redirect(redirect, given, bases);
             }
-            CommandPrefixOrSuffixItem::Word(word) => words.push(given.met.word(&word.value)),
+            CommandPrefixOrSuffixItem::Word(word) => given.met.words(&word.value, words),
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 if matches!(assignment.value, AssignmentValue::Array(_))
                     || matches!(assignment.name, AssignmentName::ArrayElementName(..))

@@ -75,6 +75,7 @@ impl Walk {
         for ast::CompoundListItem(and_or, separator) in &list.0 {
             let before = flow.any();
             let after = self.and_or(and_or, &before);
+            self.unordered |= matches!(separator, SeparatorOperator::Async);
             flow = if matches!(separator, SeparatorOperator::Async) { Flow::same(&before) } else { after };
         }
         flow
@@ -110,6 +111,7 @@ impl Walk {
         let flow = match pipeline.seq.as_slice() {
             [one] => self.command(one, bases),
             many => {
+                self.unordered = true;
                 for command in many {
                     self.command(command, bases);
                 }
@@ -244,11 +246,16 @@ impl Walk {
             self.list(&clause.body.list, &at);
         }
         self.bind(name, None);
-        self.repeated(bases, &at)
+        let unordered = self.unordered;
+        let flow = self.repeated(bases, &at);
+        // Its rounds were looked at one after the other.
+        self.unordered = unordered;
+        flow
     }
 
     /// What runs again may run where it was left the first time.
     fn repeated(&mut self, before: &Bases, after: &Bases) -> Flow {
+        self.unordered = true;
         if before.or(after) == *before {
             return Flow::same(before);
         }

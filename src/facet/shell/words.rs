@@ -65,8 +65,11 @@ pub(super) type Bindings = Vec<(String, Option<String>)>;
 
 /// Whether no shell reads anything but itself into a text, wherever it stands.
 pub(super) fn is_plain(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@%+,-".contains(&byte);
-    !text.is_empty() && text.bytes().all(plain)
+    !text.is_empty() && text.bytes().all(is_plain_byte)
+}
+
+fn is_plain_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_./:@%+,-".contains(&byte)
 }
 
 /// What was met in words.
@@ -81,6 +84,14 @@ pub(super) struct Met {
 impl Met {
     fn floor(&mut self, why: &str) {
         self.floors.push(not_understood(why));
+    }
+
+    /// Reads a word as it stands in the text, which may be several: `a{b,c}`.
+    pub fn words(&mut self, raw: &str, words: &mut Vec<Word>) {
+        match alternatives(raw) {
+            Some(all) => words.extend(all.iter().filter(|raw| !raw.is_empty()).map(|raw| self.word(raw))),
+            None => words.push(self.word(raw)),
+        }
     }
 
     /// Reads a word as it stands in the text.
@@ -196,6 +207,10 @@ impl Reading<'_> {
                 // Shells that do not know `$'…'` end it here, and run the rest.
                 if text.contains("\\'") {
                     self.met.floor("a quote within `$'…'`, which not all shells read in one way");
+                }
+                if let Some(text) = unescaped(text) {
+                    self.known(&text);
+                    return;
                 }
                 self.unknown(&format!("$'{text}'"), false);
             }
@@ -332,6 +347,76 @@ impl Reading<'_> {
     }
 }
 
+/// The words that braces stand for (`a{b,c}`), where nothing else in the word means more than itself, and they are few.
+fn alternatives(raw: &str) -> Option<Vec<String>> {
+    const MOST: usize = 64;
+    let plain = raw.bytes().all(|byte| is_plain_byte(byte) || b"{}=*?".contains(&byte));
+    if !plain || !raw.contains('{') || !raw.contains(',') {
+        return None;
+    }
+    let mut done = vec![String::new()];
+    let mut rest = raw;
+    while let Some((before, braces)) = rest.split_once('{') {
+        let (mut depth, mut parts, mut start, mut end) = (1, Vec::new(), 0, None);
+        for (at, c) in braces.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 || (depth == 1 && c == ',') {
+                parts.push(braces.get(start..at)?);
+                start = at + 1;
+            }
+            if depth == 0 {
+                end = Some(at);
+                break;
+            }
+        }
+        let [_, _, ..] = parts.as_slice() else { return None };
+        let mut inner = Vec::new();
+        for part in parts {
+            match part.contains('{') {
+                true => inner.extend(alternatives(part)?),
+                false => inner.push(part.to_owned()),
+            }
+        }
+        done = done.iter().flat_map(|done| inner.iter().map(move |part| format!("{done}{before}{part}"))).collect();
+        if done.len() > MOST {
+            return None;
+        }
+        rest = braces.get(end? + 1..)?;
+    }
+    Some(done.into_iter().map(|word| word + rest).collect())
+}
+
+/// What `$'…'` stands for; none where shells do not agree on it.
+fn unescaped(text: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let code = |digits: &mut std::str::Chars<'_>, count: usize| {
+            let taken: String = digits.as_str().chars().take(count).take_while(char::is_ascii_hexdigit).collect();
+            *digits = digits.as_str().get(taken.len()..)?.chars();
+            u32::from_str_radix(&taken, 16).ok()
+        };
+        plain.push(match c {
+            '\\' => match rest.next()? {
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                same @ ('\\' | '"' | '?') => same,
+                // Beyond ASCII it is a byte, which not every locale takes for the same character.
+                'x' => char::from_u32(code(&mut rest, 2)?).filter(|c| c.is_ascii() && *c != '\0')?,
+                'u' => char::from_u32(code(&mut rest, 4)?).filter(|c| *c != '\0')?,
+                _ => return None,
+            },
+            other => other,
+        });
+    }
+    Some(plain)
+}
+
 /// Whether a text that is said to be plain holds what a shell might expand.
 fn misses_an_expansion(text: &str) -> bool {
     text.contains('`')
@@ -399,7 +484,7 @@ mod tests {
 
     #[test]
     fn what_only_a_shell_can_tell_is_not_known() {
-        for raw in ["*.md", "a?", "[ab]", "{a,b}", "{1..3}", "$x", "~", "~/x", "$'a'", "a=~/x", "@(a|b)"] {
+        for raw in ["*.md", "a?", "[ab]", "{a,b}", "{1..3}", "$x", "~", "~/x", "$'\\xff'", "a=~/x", "@(a|b)"] {
             assert!(!word(raw).0.known, "{raw}");
         }
         assert!(!word("\"$x\"").0.splits && word("$x").0.splits);

@@ -92,7 +92,7 @@ fn linked(access: Option<Access>, lexical: &str, physical: &[&str]) -> Facet {
         canonical: None,
         recursive: false,
         command: None,
-        word: None,
+        part: None,
         below: None,
     });
     Facet { kind, floors: Vec::new() }

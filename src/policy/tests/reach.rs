@@ -37,7 +37,7 @@ impl Tree {
             canonical: None,
             recursive,
             command: None,
-            word: None,
+            part: None,
             below: None,
         });
         Facet { kind, floors: Vec::new() }

@@ -348,3 +348,45 @@ fn what_may_run_a_denied_command_asks_where_the_rest_is_allowed() {
         assert_eq!(verdict(text), Allow, "{text}");
     }
 }
+
+#[test]
+fn a_deny_reaches_what_is_copied_into_a_folder() {
+    let rules = ["{verdict: allow, tool: '@any', path: ./}", "{verdict: deny, path: docs/frozen.md, access: write}"];
+    for text in ["cp x/frozen.md docs", "mv x/frozen.md docs/", "install x/frozen.md docs", "cp -t docs x/frozen.md"] {
+        assert_eq!(verdict(&rules, text), Deny, "{text}");
+    }
+    assert_eq!(verdict(&rules, "cp x/frozen.md docs/other.md"), Allow);
+    assert_eq!(verdict(&["{verdict: deny, command: tar, option: -x}"], "tar xf a"), Deny);
+}
+
+#[test]
+fn what_an_earlier_command_makes_may_be_a_link() {
+    let rules = ["{verdict: allow, tool: '@any', path: ./}"];
+    for text in [
+        "tar xf docs/a.tgz -C docs/c && cat docs/c/link",
+        "cp -a docs/sub docs/c && cat docs/c/l",
+        "mv docs/sub docs/c; cat docs/c/l",
+        "tar xf a.tgz -C c && cd c/link && cat x",
+        "cat docs/c/l & cp -a docs/sub docs/c",
+    ] {
+        assert_eq!(verdict(&rules, text), Ask, "{text}");
+    }
+    for text in [
+        "cp docs/a docs/b && cat docs/b",
+        "cat docs/c/l && cp -a docs/sub docs/c",
+        "mkdir -p docs/a && touch docs/a/b",
+        "rm -r build && cp -r dist build",
+        "tar xf docs/a.tgz -C docs/c && cat docs/d",
+        "gh pr list; gh pr status",
+    ] {
+        assert_eq!(verdict(&rules, text), Allow, "{text}");
+    }
+}
+
+#[test]
+fn a_test_by_any_name_is_one() {
+    for text in ["[ -d docs ]", "[[ -f x ]]", "test -d docs"] {
+        assert_eq!(verdict(&["{verdict: allow, command: test}"], text), Allow, "{text}");
+        assert_eq!(verdict(&["{verdict: deny, command: test}"], text), Deny, "{text}");
+    }
+}

@@ -6,6 +6,7 @@ mod tar;
 
 pub(super) use tar::tar;
 
+use super::arguments::Arguments;
 use super::words::Word;
 use super::{Command, Place, not_understood};
 
@@ -123,7 +124,10 @@ const RUNNERS: [&str; 72] = [
 ];
 
 /// Why a program by itself is more than its words say.
-pub(super) fn changes_the_shell(name: &str) -> Option<String> {
+pub(super) fn changes_the_shell(name: &str, arguments: &[Word]) -> Option<String> {
+    if name == "set" && arguments.iter().all(stops_early) {
+        return None;
+    }
     let plain = name.to_ascii_lowercase();
     let versioned = plain.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if CHANGES.contains(&name) {
@@ -135,6 +139,36 @@ pub(super) fn changes_the_shell(name: &str) -> Option<String> {
     plain.starts_with("ld-").then(|| "the loader runs a program".to_owned())
 }
 
+/// A word of `set` that only makes a shell stop at errors, or show what it does.
+fn stops_early(word: &Word) -> bool {
+    const NAMES: [&str; 4] = ["pipefail", "errexit", "nounset", "xtrace"];
+    let letters = |text: &str| text.strip_prefix('-').is_some_and(|rest| rest.chars().all(|c| "euxo".contains(c)));
+    word.known().is_some_and(|text| text.len() > 1 && letters(text) || NAMES.contains(&text))
+}
+
+/// Adds what only the values of a program's options tell.
+pub(super) fn look_at_values(name: &str, found: &mut Arguments) {
+    if name != "curl" {
+        return;
+    }
+    let texts = |name: &str| -> Vec<String> { found.values(name).flatten().map(|word| word.text.clone()).collect() };
+    let (sent, saved, told) = (texts("-T"), texts("-o"), texts("-w"));
+    let globs = !found.options.iter().any(|option| option == "-g");
+    let mut floor = |why: &str| found.floors.push(not_understood(why));
+    // It reads patterns itself: `-T 'a[0-9]'` sends ten files, and `#1` stands for what a pattern in the URL stood for.
+    if globs && sent.iter().any(|text| text.contains(['{', '['])) {
+        floor("`curl -T` sends every file that a pattern stands for");
+    }
+    if globs && saved.iter().any(|text| text.contains('#')) {
+        floor("`curl -o` puts parts of the URL into the name of a file");
+    }
+    if told.iter().any(|text| text.contains("%output{") || text.starts_with('@')) {
+        floor("`curl -w` can write files");
+    }
+    let parts = sent.iter().chain(&told).flat_map(|text| text.split(['{', '}', ',']));
+    found.hints.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
+}
+
 /// Adds what only the operands of a program tell.
 pub(super) fn look_closer(name: &str, arguments: &[Word], made: &mut Command) {
     match name {
@@ -144,12 +178,27 @@ pub(super) fn look_closer(name: &str, arguments: &[Word], made: &mut Command) {
         "jq" => jq(arguments, made),
         "kubectl" => kubectl(arguments, made),
         "printf" => printf(arguments, made),
+        "ln" | "install" => into_a_folder(made),
+        "tar" => tar::old_options(arguments, made),
         "test" | "[" => test(arguments, made),
         // A time without a `+` sets the clock.
         "date" if made.words.iter().skip(1).any(|word| !word.known || !word.text.starts_with('+')) => {
             made.powers.push(vec!["-s".to_owned(), "--set".to_owned()]);
         }
         _ => {}
+    }
+}
+
+/// What is linked or installed into a folder lies there under its own name.
+fn into_a_folder(made: &mut Command) {
+    if made.options.iter().any(|option| option.starts_with("-t") || option.starts_with("--t")) {
+        made.floors.push(not_understood("a folder that is named by an option"));
+    }
+    let operands: Vec<&str> =
+        made.places.iter().filter(|place| place.word.is_some()).map(|place| &*place.text).collect();
+    if let Some((folder, sources)) = operands.split_last() {
+        let within: Vec<Place> = sources.iter().map(|source| Place::within(folder, source, None)).collect();
+        made.places.extend(within);
     }
 }
 
@@ -174,13 +223,15 @@ fn jq(arguments: &[Word], made: &mut Command) {
             let before = text.get(..at).and_then(|text| text.chars().next_back());
             let after = text.get(at + word.len()..).and_then(|text| text.chars().next());
             let within = |c: char| c.is_alphanumeric() || c == '_';
-            !before.is_some_and(|c| within(c) || not_after.contains(c)) && !after.is_some_and(within)
+            // `{env}` and `{env: 1}` name a key.
+            let is_key = before == Some('{') && matches!(after, Some(':' | '}' | ','));
+            !is_key && !before.is_some_and(|c| within(c) || not_after.contains(c)) && !after.is_some_and(within)
         })
     };
     let does_more = |text: &str| {
         ["import", "include"].iter().any(|word| stands(text, word, ".\"{[$"))
             || stands(text, "env", ".\"$")
-            || text.contains("$ENV")
+            || stands(text, "ENV", ".\"")
     };
     // The names of files are no filter; `.[]` without quotes reads like one.
     if arguments.iter().any(|word| (!word.known && !word.pattern) || does_more(&word.text)) {

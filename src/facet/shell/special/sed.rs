@@ -12,12 +12,17 @@ use crate::record::Access;
 pub(super) fn look_closer(arguments: &[Word], made: &mut Command) {
     static PLAIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         // A delimiter ends nothing within brackets: none may stand there.
-        let part = |end: &str| format!(r"(\\.|\[\^?\]?[^\[\]\\\n{end}]*\]|[^{end}\[\\\n])");
+        let class = |end: &str| if end == ":" { "" } else { r"\[:[a-z]+:\]|" };
+        let part = |end: &str| format!(r"(\\.|\[\^?\]?({}\\[tn]|[^\[\]\\\n{end}])*\]|[^{end}\[\\\n])", class(end));
         let address = format!(r"(\d+(~\d+)?|\$|/{}+/I?)", part("/"));
-        let replaces = ["/", r"\|", ",", "#"].map(|end| format!(r"{end}{0}*{end}(\\.|[^{end}\\\n])*{end}", part(end)));
-        let replace = format!("s({})[gpiI0-9]*", replaces.join("|"));
-        let command = format!(r"\s*({address}(,[+~]?{address})?)?\s*!?\s*([pdqQDNPGHgxhn=]|{replace})\s*");
-        Regex::new(&format!("^{command}(;{command})*$")).ok()
+        let ends = ["/", r"\|", ",", "#", "@", ":"];
+        let replaces = ends.map(|end| format!(r"{end}{0}*{end}(\\.|[^{end}\\\n])*{end}", part(end)));
+        let maps = ends.map(|end| format!(r"{end}(\\.|[^{end}\\\n])*{end}(\\.|[^{end}\\\n])*{end}"));
+        let replace = format!("s({})[gpiI0-9]*|y({})", replaces.join("|"), maps.join("|"));
+        let at = format!(r"\s*({address}(,[+~]?{address})?)?\s*!?\s*");
+        let command = format!(r"{at}([pdqQDNPGHgxhn=]|{replace})\s*");
+        let group = format!(r"{at}\{{{command}(;{command})*;?\s*\}}\s*");
+        Regex::new(&format!("^({command}|{group})(;({command}|{group}))*;?\\s*$")).ok()
     });
     if made.options.iter().any(|option| option == "-i") {
         let written = made.places.iter().map(|place| Place { access: Some(Access::Write), ..place.clone() });

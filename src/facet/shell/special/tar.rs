@@ -1,8 +1,9 @@
 //! `tar`: the archive, what goes into it or comes out of it, and what it runs.
 
 use super::super::simple::Given;
+use super::super::tables::{self, Program};
 use super::super::words::Word;
-use super::super::{Place, not_understood};
+use super::super::{Command, Place, not_understood};
 use crate::record::Access;
 
 /// Options of `tar` by their full names, but for those that are read below.
@@ -26,6 +27,22 @@ const TAR: [&str; 18] = [
     "--help",
     "--version",
 ];
+
+/// `tar xf a`: letters of options without a dash.
+pub(super) fn old_options(arguments: &[Word], made: &mut Command) {
+    let Some(letters) = arguments.first().and_then(Word::known).filter(|text| !text.starts_with('-')) else { return };
+    let Some(Program::Plain(row)) = tables::program("tar") else { return };
+    for letter in letters.chars() {
+        let name = format!("-{letter}");
+        let entry = row.options.exact(&name);
+        let names: Vec<String> =
+            entry.map_or(vec![name], |entry| entry.names.iter().map(|&name| name.into()).collect());
+        if entry.is_none_or(|entry| entry.power) {
+            made.powers.push(names.clone());
+        }
+        made.options.extend(names);
+    }
+}
 
 /// `tar -C`. A second one starts from the first in some versions and beside it in others.
 fn change_to(to: String, folder: &mut Option<String>, given: &mut Given) {

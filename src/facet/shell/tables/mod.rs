@@ -17,6 +17,8 @@ use std::sync::LazyLock;
 
 use super::arguments::Arguments;
 use super::options::Options;
+use super::programs::is_a_switch;
+use super::words::Word;
 use super::{Place, not_understood};
 use crate::record::Access;
 
@@ -174,6 +176,15 @@ impl Operands {
             };
             match word.known() {
                 Some("-") => {}
+                // Behind `--`: an option of another program.
+                Some(text) if access.is_none() && text.starts_with('-') => {
+                    let value = text.split_once('=').map(|(_, value)| value).filter(|value| !is_a_switch(value));
+                    found.places.extend(value.map(|value| Place::new(value, None)));
+                    found
+                        .places
+                        .extend(text.get(2..).filter(|rest| rest.contains('/')).map(|rest| Place::new(rest, None)));
+                    found.hints.push(text.to_owned());
+                }
                 Some(text) => {
                     let word = access.is_none().then_some(at);
                     found.places.push(Place { word, ..Place::new(text, access).recursive(recursive) });
@@ -199,6 +210,34 @@ impl Operands {
         if whole && operands.len() <= skipped {
             found.places.push(Place::read(".").recursive(recursive));
         }
+        if matches!(self, Self::Copy | Self::Move) {
+            into_a_folder(&operands, self == Self::Move, found);
+        }
         found.operands = operands;
+    }
+}
+
+/// What is copied or moved into a folder lies there under its own name.
+fn into_a_folder(operands: &[Word], moves: bool, found: &mut Arguments) {
+    let has = |names: &[&str]| found.options.iter().any(|option| names.contains(&option.as_str()));
+    let recursive = moves || found.recursive;
+    let links = recursive || has(&["-d", "-P", "-s", "-l"]);
+    let (whole, never) = (has(&["--parents"]), has(&["-T"]));
+    for place in found.places.iter_mut().filter(|place| place.access == Some(Access::Write)) {
+        place.links = links;
+    }
+    let (sources, folder) = match (found.values("-t").last(), operands.split_last()) {
+        (Some(folder), _) => (operands, folder),
+        (None, Some((folder, sources))) => (sources, Some(folder)),
+        (None, None) => return,
+    };
+    let Some(folder) = folder.and_then(Word::known).filter(|_| !never).map(str::to_owned) else { return };
+    for source in sources {
+        // Any name may stand for what a pattern stands for.
+        let name = source.known().unwrap_or(".");
+        let place = Place::within(&folder, name, Access::Write);
+        let text = if whole { name.trim_start_matches('/').to_owned() } else { place.text.clone() };
+        let recursive = recursive || source.known().is_none();
+        found.places.push(Place { text, links, ..place }.recursive(recursive));
     }
 }

@@ -29,6 +29,9 @@ const RG: &str = "-i|--ignore-case -s|--case-sensitive -S|--smart-case -v|--inve
 /// `name …`, operands, options.
 pub(super) const PROGRAMS: &[Line] = &[
     ("echo true false : pwd", Harmless, ""),
+    ("exit return break continue", Text, ""),
+    // What else it sets is a floor.
+    ("set", Text, "-e -u -x -o="),
     ("printf", Text, ""),
     ("which", Text, "-a -s"),
     ("type", Text, "-a -t -p -P -f"),

@@ -36,12 +36,12 @@ pub(super) const KUBECTL: FamilyLines = (
             Text,
             "-A|--all-namespaces -o|--output=-f -l|--selector= --field-selector= -w|--watch --watch-only --show-labels \
             --show-kind --no-headers --sort-by= -L|--label-columns= --ignore-not-found --chunk-size= --raw=! --subresource= --server-print=? --allow-missing-template-keys=? \
-            -f|--filename=< -k|--kustomize=< -R|--recursive* --template=< --show-managed-fields --output-watch-events",
+            -f|--filename=< -k|--kustomize=<! -R|--recursive* --template=< --show-managed-fields --output-watch-events",
         ),
         (
             "describe",
             Text,
-            "-A|--all-namespaces -l|--selector= -f|--filename=< -k|--kustomize=< -R|--recursive* --show-events --chunk-size=",
+            "-A|--all-namespaces -l|--selector= -f|--filename=< -k|--kustomize=<! -R|--recursive* --show-events --chunk-size=",
         ),
         (
             "logs",
@@ -65,13 +65,13 @@ pub(super) const KUBECTL: FamilyLines = (
         (
             "delete",
             Text,
-            "--all -A|--all-namespaces -l|--selector= --field-selector= -f|--filename=< -k|--kustomize=< -R|--recursive* \
+            "--all -A|--all-namespaces -l|--selector= --field-selector= -f|--filename=< -k|--kustomize=<! -R|--recursive* \
             --force --grace-period= --now --wait=? --timeout= --cascade=? --ignore-not-found -o|--output= --dry-run=? -i|--interactive --raw=!",
         ),
         (
             "apply",
             Text,
-            "-f|--filename=< -k|--kustomize=< -R|--recursive* --dry-run=? --server-side --force --force-conflicts --prune \
+            "-f|--filename=< -k|--kustomize=<! -R|--recursive* --dry-run=? --server-side --force --force-conflicts --prune \
             -l|--selector= --wait=? --timeout= -o|--output= --validate=? --field-manager= --overwrite --all --cascade=? --grace-period= --prune-allowlist= --show-managed-fields --subresource=",
         ),
         ("diff", Text, "-f|--filename=<! -k|--kustomize=<! -R|--recursive*"),
@@ -90,7 +90,7 @@ pub(super) const KUBECTL: FamilyLines = (
         (
             "label annotate",
             Text,
-            "--overwrite --all -A|--all-namespaces -l|--selector= --field-selector= -f|--filename=< -k|--kustomize=< \
+            "--overwrite --all -A|--all-namespaces -l|--selector= --field-selector= -f|--filename=< -k|--kustomize=<! \
             -R|--recursive* --list --dry-run=? -o|--output= --resource-version=",
         ),
         ("config", Text, "--minify --flatten -o|--output= --no-headers"),
