@@ -1,4 +1,4 @@
-//! How long a million recorded calls take to be judged again. `docs/replay.md` has the figures.
+//! How long a million recorded calls take to be judged again. `docs/performance.md` has the figures.
 //!
 //! Writes the log of a million calls of six kinds (`PORTCULLIS_BENCH_CALLS` for another number), each with its begin and
 //! its end, to a temporary folder (`TMPDIR`), replays it with the policy that it was judged with, and removes it.
