@@ -406,6 +406,23 @@ pub struct CallRecord {
     pub approval: Option<String>,
 }
 
+impl CallRecord {
+    /// Takes over what another judgement of the same call says of it; it stays the call that it is.
+    pub fn rejudge(&mut self, fresh: Self) {
+        self.owner = fresh.owner;
+        self.group = fresh.group;
+        self.source = fresh.source;
+        self.depth = fresh.depth;
+        self.facets = fresh.facets;
+        self.verdict = fresh.verdict;
+        self.decided_by = fresh.decided_by;
+        self.reasons = fresh.reasons;
+        self.shadow_verdict = fresh.shadow_verdict;
+        self.policy = fresh.policy;
+        self.digest = fresh.digest;
+    }
+}
+
 /// Where an approval stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -603,10 +620,40 @@ pub struct ApprovalRecord {
     pub notified: Vec<serde_json::Value>,
     /// What an approver should look at twice.
     pub flags: Vec<String>,
-    /// The call it was edited from.
-    pub edited_from: Option<String>,
+    /// What an approver changed.
+    pub edited_from: Option<EditRecord>,
+    /// Who looks at it now.
+    #[serde(default)]
+    pub claimed: Option<ClaimRecord>,
+    /// By how much its end was put off, in ms.
+    #[serde(default)]
+    pub extended_ms: u64,
     /// What could be remembered.
     pub grant_options: Vec<serde_json::Value>,
+}
+
+/// What a call was before an approver changed its arguments.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EditRecord {
+    /// The last approver who changed them.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// The redacted arguments that the agent sent.
+    pub arguments: serde_json::Value,
+    /// What the agent sent, in one line.
+    pub label: String,
+    /// The digest of what the agent sent.
+    pub digest: Option<String>,
+}
+
+/// An approver's sign to the others that they look at it. It keeps nobody from deciding.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ClaimRecord {
+    /// The approver.
+    pub by: String,
+    /// Until when the sign is up.
+    pub until: Timestamp,
 }
 
 /// Whether an operator has accepted a tool as its upstream defines it now.

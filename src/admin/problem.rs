@@ -90,6 +90,17 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "urn:portcullis:invalid-policy", detail)
     }
 
+    /// 422: a call that policy denies with the arguments that an approver gave it.
+    pub fn denied(by: impl std::fmt::Display) -> Self {
+        let detail = format!("policy denies the call with these arguments ({by}); it waits on as it was");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "urn:portcullis:denied", detail)
+    }
+
+    /// 409: it cannot be done in the state it is in.
+    pub fn not_now(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "urn:portcullis:not-now", detail)
+    }
+
     /// 408: the client stopped in the middle of its request.
     pub fn too_slow() -> Self {
         let detail = "the request did not arrive in time";
@@ -99,6 +110,11 @@ impl Problem {
     /// 503: the gateway cannot do it now.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "urn:portcullis:unavailable", detail)
+    }
+
+    /// Its status code.
+    pub fn status(&self) -> u16 {
+        self.status.as_u16()
     }
 
     fn with_state<T: Serialize>(mut self, state: T) -> Self {
@@ -123,11 +139,9 @@ impl From<StoreError> for Problem {
                 "urn:portcullis:decided",
                 "this call was decided otherwise before you; nothing has changed",
             ),
-            Refused::NotNow | Refused::Repeated => Self::new(
-                StatusCode::CONFLICT,
-                "urn:portcullis:not-now",
-                "this call is not in a state for that; nothing has changed",
-            ),
+            Refused::NotNow | Refused::Repeated => {
+                Self::not_now("this call is not in a state for that; nothing has changed")
+            }
             Refused::Ended => Self::new(
                 StatusCode::GONE,
                 "urn:portcullis:ended",

@@ -3,8 +3,11 @@
 //! [`Held::apply`] is the only place where a held call changes; the store runs it inside a conditional update, so each
 //! transition happens at most once whoever races.
 
+mod attend;
+mod edit;
 mod transition;
 
+pub use edit::Edit;
 pub use transition::SELF_APPROVED;
 
 #[cfg(test)]
@@ -51,8 +54,11 @@ pub struct Held {
 /// The stored intent: enough to judge and send the call again after a restart.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Intent {
-    /// The client's whole JSON-RPC request, as it came.
+    /// The client's whole JSON-RPC request: as it came, or with the arguments that an approver put in their place.
     pub message: String,
+    /// As it came, where an approver changed it.
+    #[serde(default)]
+    pub original: Option<String>,
     /// The agent's name.
     pub agent: String,
     /// The hash of the token that it came with; none where none was needed. What is revoked runs nothing.
@@ -185,6 +191,20 @@ pub enum Event {
         /// The approvers' names.
         voters: Vec<String>,
     },
+    /// An approver changes its arguments: what was said of the others is void.
+    Edit(Box<Edit>),
+    /// An approver shows the others that they look at it, or no longer.
+    Look {
+        /// Their name.
+        by: String,
+        /// Until when; none takes the sign down.
+        until: Option<Timestamp>,
+    },
+    /// An approver puts off its end.
+    Extend {
+        /// To this time at most; its own `expires` bounds it, too.
+        to: Timestamp,
+    },
     /// At release, the call is asked about on other terms. Votes that meet them stand; otherwise they are void, and the
     /// call waits for new ones.
     Rejudged {
@@ -197,6 +217,8 @@ pub enum Event {
     Claim {
         /// The process.
         process: String,
+        /// The digest of what it is about to send: another one is not what was approved last.
+        digest: Option<String>,
     },
     /// The run ended.
     Finish {

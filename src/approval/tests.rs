@@ -45,6 +45,7 @@ pub(crate) fn held(id: &str) -> Held {
         approval: serde_json::from_value(approval).unwrap(),
         intent: Intent {
             message: "{}".into(),
+            original: None,
             agent: "claude".into(),
             credential: None,
             session: Some("ses_1".into()),
@@ -92,7 +93,7 @@ fn vote_with(change: impl FnOnce(&mut Vote, &mut bool)) -> Event {
 }
 
 fn claim() -> Event {
-    Event::Claim { process: "here".into() }
+    Event::Claim { process: "here".into(), digest: Some(DIGEST.into()) }
 }
 
 fn finish(outcome: Outcome, kept: bool) -> Event {
@@ -327,7 +328,7 @@ fn an_approved_call_waits_for_its_client_and_no_longer_than_the_grace() {
     back.apply(attach("there"), at(9 + GRACE)).unwrap();
     assert_eq!(back.next_tick(), None);
     refused(&mut back, claim(), 9 + GRACE, Refused::NotNow);
-    back.apply(Event::Claim { process: "there".into() }, at(9 + GRACE)).unwrap();
+    back.apply(Event::Claim { process: "there".into(), digest: Some(DIGEST.into()) }, at(9 + GRACE)).unwrap();
 
     refused(&mut held, attach("there"), 10 + GRACE, Refused::Ended);
     held.apply(Event::Tick, at(10 + GRACE)).unwrap();
@@ -344,7 +345,7 @@ fn run_always_needs_no_client() {
     assert_eq!(held.approval.client.will_run, WillRun::Now);
     held.apply(vote("ben", Decision::Approve), at(2)).unwrap();
     assert_eq!(held.next_tick(), None);
-    refused(&mut held, Event::Claim { process: "another".into() }, 3, Refused::NotNow);
+    refused(&mut held, Event::Claim { process: "another".into(), digest: Some(DIGEST.into()) }, 3, Refused::NotNow);
     held.apply(claim(), at(3)).unwrap();
 }
 
@@ -368,7 +369,7 @@ fn only_the_same_executor_attaches_and_takes_over() {
     assert_eq!(states(&left), (CallState::Cancelled, ApprovalState::Withdrawn));
     held.apply(adopt("there", EXECUTOR), at(7)).unwrap();
     refused(&mut held, claim(), 8, Refused::NotNow);
-    held.apply(Event::Claim { process: "there".into() }, at(8)).unwrap();
+    held.apply(Event::Claim { process: "there".into(), digest: Some(DIGEST.into()) }, at(8)).unwrap();
     let mut unknown = super::tests::held("2");
     unknown.intent.origin = Origin::default();
     unknown.apply(Event::Detach { handed_off: true }, at(1)).unwrap();
@@ -620,7 +621,7 @@ fn event(step: Step, held: &Held) -> Event {
             approval.requirements[0].quorum = quorum.unwrap_or(approval.requirements[0].quorum);
             terms.asked = vec![asked.into()];
         }),
-        Step::Claim(process) => Event::Claim { process: process.into() },
+        Step::Claim(process) => Event::Claim { process: process.into(), digest: Some(DIGEST.into()) },
         Step::Finish(outcome, kept) => finish(outcome, kept),
         Step::Refuse(reason) => Event::Refuse { reason, detail: None },
         Step::Cancel => Event::Cancel { detail: None },

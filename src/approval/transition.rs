@@ -15,7 +15,7 @@ pub const SELF_APPROVED: &str = "self_approved";
 
 /// What the two recorded states mean together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+pub(super) enum Stage {
     Waiting,
     Approved,
     Running,
@@ -47,8 +47,11 @@ impl Held {
             }
             Event::Vote { vote, sole_approver } => self.vote(vote, sole_approver, now),
             Event::Disown { voters } => self.disown(&voters),
+            Event::Edit(edit) => self.edit(*edit, now),
+            Event::Look { by, until } => self.look(by, until, now),
+            Event::Extend { to } => self.extend(to, now),
             Event::Rejudged { approval, terms } => self.rejudged(*approval, terms),
-            Event::Claim { process } => self.claim(process, now),
+            Event::Claim { process, digest } => self.claim(process, digest.as_deref(), now),
             Event::Finish { outcome, kept, tool_error, detail, may_have_run } => {
                 self.finish(outcome, kept, detail, now)?;
                 self.approval.call.tool_error = tool_error;
@@ -120,7 +123,7 @@ impl Held {
         }
     }
 
-    fn stage(&self) -> Stage {
+    pub(super) fn stage(&self) -> Stage {
         match (self.approval.call.state, self.approval.state) {
             (CallState::AwaitingApproval, ApprovalState::Waiting) => Stage::Waiting,
             (CallState::AwaitingApproval, ApprovalState::Approved) => Stage::Approved,
@@ -303,7 +306,7 @@ impl Held {
         }
     }
 
-    fn flag(&mut self, flag: &str) {
+    pub(super) fn flag(&mut self, flag: &str) {
         if !self.approval.flags.iter().any(|known| known == flag) {
             self.approval.flags.push(flag.to_owned());
         }
@@ -367,12 +370,7 @@ impl Held {
             Stage::Running => return Err(Refused::NotNow),
             Stage::Ended => return Err(Refused::Ended),
         }
-        let (old, new) = (&self.approval, &record);
-        let same_call = new.id == old.id
-            && new.call.id == old.call.id
-            && new.call.agent == old.call.agent
-            && new.call.attach_key == old.call.attach_key;
-        if !same_call {
+        if !self.is_of(&record) {
             return Err(Refused::NotNow);
         }
         let stands = self.stage() == Stage::Approved && self.votes_meet(&record, &terms);
@@ -382,6 +380,21 @@ impl Held {
             self.approval.client.will_run = self.will_run();
             return Ok(());
         }
+        self.ask_anew(record);
+        Ok(())
+    }
+
+    /// Whether a record is of this very call.
+    pub(super) fn is_of(&self, record: &ApprovalRecord) -> bool {
+        let (old, new) = (&self.approval, record);
+        new.id == old.id
+            && new.call.id == old.call.id
+            && new.call.agent == old.call.agent
+            && new.call.attach_key == old.call.attach_key
+    }
+
+    /// Waits for votes on what the record shows; the earlier ones are void.
+    pub(super) fn ask_anew(&mut self, record: ApprovalRecord) {
         let old = std::mem::replace(&mut self.approval, record);
         self.decided_at = None;
         let new = &mut self.approval;
@@ -406,7 +419,6 @@ impl Held {
         call.tool_error = None;
         call.approval = old.call.approval;
         self.approval.client.will_run = self.will_run();
-        Ok(())
     }
 
     /// Whether the votes that were given are enough on other terms, too: nothing asks that the voters were not shown, it
@@ -420,7 +432,7 @@ impl Held {
             && record.requirements.iter().all(|needed| self.approvals(needed) >= needed.quorum)
     }
 
-    fn claim(&mut self, process: String, now: Timestamp) -> Result<(), Refused> {
+    fn claim(&mut self, process: String, digest: Option<&str>, now: Timestamp) -> Result<(), Refused> {
         match self.stage() {
             Stage::Approved => {}
             Stage::Waiting | Stage::Running => return Err(Refused::NotNow),
@@ -432,7 +444,8 @@ impl Held {
             None => self.terms.run_always,
         };
         let serves = self.intent.origin.process.as_ref() == Some(&process);
-        if !serves || !entitled || !self.is_met() {
+        let is_same = digest == self.approval.call.digest.as_deref();
+        if !serves || !entitled || !is_same || !self.is_met() {
             return Err(Refused::NotNow);
         }
         self.claimed_by = Some(process);

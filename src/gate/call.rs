@@ -42,6 +42,23 @@ pub struct Call {
     pub received: Timestamp,
 }
 
+impl Call {
+    /// Takes over the request that is held: what was approved is what runs, also where a retry says it differently or an
+    /// approver changed it.
+    ///
+    /// # Errors
+    /// It cannot be read, or not be sent: why.
+    pub fn takes(&mut self, held: &Held) -> Result<(), String> {
+        self.message = Arc::new(held.intent.message()?);
+        if let (Era::Modern, Some(definition), Some(_)) =
+            (self.session.era, self.target.definition(), &held.intent.original)
+        {
+            self.headers.params = headers::made(definition, arguments(&self.message), None)?;
+        }
+        Ok(())
+    }
+}
+
 /// Serves one request of a client to its end.
 pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<Vec<(String, String)>>, client: Client) {
     if session.agent().is_none() {
@@ -388,5 +405,5 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     gate.settle_limits(taken, &ended).await;
     settle(&mut call.record, &ended);
     beside(&call.message, || gate.ended(&mut call.record, None));
-    client.answer(answer(&call, &ended, &client.id)).await;
+    client.answer(answer(&call, &ended, &client.id, None)).await;
 }

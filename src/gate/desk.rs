@@ -1,6 +1,7 @@
 //! What the approvers' side asks of the gate, and what the gate writes down.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
@@ -208,6 +209,21 @@ impl Gate {
         Ok(held)
     }
 
+    /// Puts off the end of a waiting call, within its bounds.
+    ///
+    /// # Errors
+    /// As the state machine says.
+    pub async fn extend(&self, held: &Held, by: Duration, who: &str, channel: &str) -> Result<Held, StoreError> {
+        let to = held.approval.expires_at.after(by);
+        let now = self.apply(&held.call().id, Event::Extend { to }).await?;
+        self.note(
+            "approval.extended",
+            &json!({"approval": now.approval.id, "call": now.call().id, "by": who, "channel": channel,
+                "expires_at": now.approval.expires_at}),
+        );
+        Ok(now)
+    }
+
     /// A call that waits or is approved, without the approvals of those who may not decide it any more.
     pub(super) async fn disowned(&self, held: Held) -> Result<Held, StoreError> {
         let directory = self.directory();
@@ -249,7 +265,7 @@ impl Gate {
         may.map_err(|refused| refused.to_string())
     }
 
-    fn has_sole_approver(&self, call: &CallRecord) -> bool {
+    pub(super) fn has_sole_approver(&self, call: &CallRecord) -> bool {
         let directory = self.directory();
         let deciders = directory.approvers().iter().filter(|one| one.has(Role::Approver) && one.covers(&call.group));
         deciders.count() <= 1
@@ -353,7 +369,7 @@ impl Gate {
     }
 
     /// Writes a line without which nothing may be forwarded.
-    fn writes(&self, event: &str, fields: &Value) -> Result<(), String> {
+    pub(super) fn writes(&self, event: &str, fields: &Value) -> Result<(), String> {
         self.audit.write(event, fields).map_err(|error| {
             tracing::error!(%error, "nothing is forwarded while the audit log cannot be written");
             "the gateway's audit log cannot be written, so nothing is forwarded".to_owned()

@@ -65,12 +65,15 @@ pub fn settle(record: &mut CallRecord, ended: &Ended) {
     }
 }
 
-/// The client's answer to a call that was forwarded.
-pub fn answer(call: &Call, ended: &Ended, id: &str) -> Reply {
+/// The client's answer to a call that was forwarded, with a note for the model where there is one.
+pub fn answer(call: &Call, ended: &Ended, id: &str, note: Option<&str>) -> Reply {
     match ended {
-        Ended::Answered(answer) => to_client(answer, id, Vec::new()),
+        Ended::Answered(answer) => {
+            to_client(answer, id, note.and_then(|note| reply::noted(answer, note)).into_iter().collect())
+        }
         Ended::Broke(_) | Ended::Stopped(_) | Ended::Unsent(_) => {
-            let (text, retry) = reply::ended_text(&call.record);
+            let (mut text, retry) = reply::ended_text(&call.record);
+            text.extend(note.into_iter().flat_map(|note| [" ", note]));
             let retry = if call.record.may_have_run { Retry::Never } else { retry };
             reply::refusal(call.session.era, id, &call.record, &text, retry)
         }

@@ -16,7 +16,7 @@ use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, Session, ToClient};
 use super::unattended::era_word;
-use super::{asked, shown};
+use super::{asked, edit, shown};
 use crate::approval::{Event, Held, Intent};
 use crate::facet::FloorWhy;
 use crate::message::Message;
@@ -61,14 +61,10 @@ pub async fn withdrawn(session: &Session, held: &Held) -> bool {
 
 /// Waits for an earlier call that the client was attached to.
 pub async fn pick_up(mut call: Call, held: Held, client: Client) {
-    match held.intent.message() {
-        // What was approved is what runs: in what does not make another call of it, a retry may differ.
-        Ok(message) => call.message = Arc::new(message),
-        Err(what) => {
-            tracing::error!(call = held.call().id, what);
-            let_go(&call.session, Some(held)).await;
-            return client.answer(reply::error(&client.id, reply::INTERNAL, &what, None)).await;
-        }
+    if let Err(what) = call.takes(&held) {
+        tracing::error!(call = held.call().id, what);
+        let_go(&call.session, Some(held)).await;
+        return client.answer(reply::error(&client.id, reply::INTERNAL, &what, None)).await;
     }
     call.received = held.call().created_at;
     call.session.gate.note_call("call.attached", &held, None);
@@ -221,7 +217,7 @@ async fn deliver(call: &Call, held: &Held, client: &Client) {
     let gate = &call.session.gate;
     let record = held.call();
     let reply = match &held.kept {
-        Some(kept) => kept_reply(&client.id, kept, record.released_at.map(|at| at.to_string()).as_deref()),
+        Some(kept) => kept_reply(&client.id, held, kept),
         None => {
             let (text, mut retry) = reply::ended_text(record);
             if record.state == CallState::Rejected && record.reason.as_deref() == Some(Rejection::RateLimit.as_str()) {
@@ -234,11 +230,12 @@ async fn deliver(call: &Call, held: &Held, client: &Client) {
     gate.told(&record.id, told).await;
 }
 
-fn kept_reply(id: &str, kept: &crate::approval::Kept, ran_at: Option<&str>) -> Reply {
-    let note = format!(
-        "(This call was approved and ran at {} while no client waited for it; this is its result. It was not run again.)",
-        ran_at.unwrap_or("an earlier time")
+fn kept_reply(id: &str, held: &Held, kept: &crate::approval::Kept) -> Reply {
+    let ran_at = held.call().released_at.map_or_else(|| "an earlier time".to_owned(), |at| at.to_string());
+    let ran = format!(
+        "(This call was approved and ran at {ran_at} while no client waited for it; this is its result. It was not run again.)"
     );
+    let note = edit::note(held).into_iter().chain([ran]).collect::<Vec<_>>().join(" ");
     reply::kept(id, kept, &note)
 }
 
@@ -267,6 +264,8 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
         notified: Vec::new(),
         flags: Vec::new(),
         edited_from: None,
+        claimed: None,
+        extended_ms: 0,
         grant_options: Vec::new(),
     };
     asked::show(&mut approval, &terms, &judged.scripts, now);
@@ -274,6 +273,7 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
         approval,
         intent: Intent {
             message: String::from_utf8_lossy(call.message.bytes()).into_owned(),
+            original: None,
             agent: call.record.agent.clone(),
             credential: client.credential.as_ref().map(TokenHash::to_hex),
             session: call.session.key().map(str::to_owned),

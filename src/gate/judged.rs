@@ -188,7 +188,7 @@ pub fn arguments(message: &Message) -> Option<&Value> {
 }
 
 /// The value at a JSON pointer (RFC 6901).
-fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     pointer.split('/').skip(1).try_fold(value, |value, segment| {
         let segment = segment.replace("~1", "/").replace("~0", "~");
         match &value.kind {

@@ -9,6 +9,7 @@ mod call;
 mod claim;
 mod client;
 mod desk;
+mod edit;
 mod forward;
 mod headers;
 mod held;
@@ -24,6 +25,7 @@ mod reach;
 mod recent;
 mod release;
 mod reply;
+mod reveal;
 mod roots;
 mod route;
 mod scripts;
@@ -36,8 +38,10 @@ mod unattended;
 
 pub use asked::flag_sentence;
 pub use beside::LARGE;
+pub use edit::{Editor, NotEdited};
 pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Place, Upstream, UpstreamError};
 pub use permit::Permit;
+pub use reveal::NotRevealed;
 pub use session::{Exchange, Reply, Session, ToClient};
 pub use tools::{NotAccepted, Refreshed, ToolFilter};
 

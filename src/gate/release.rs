@@ -11,7 +11,7 @@ use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
 use super::limits::Reserved;
 use super::owed::{Net, Unsettled};
-use super::{Gate, Permit, Session, asked, headers, scripts, shown};
+use super::{Gate, Permit, Session, asked, edit, headers, scripts, shown};
 use crate::approval::{Event, Held, Kept, Terms};
 use crate::policy::Charge;
 use crate::record::{ApprovalState, Outcome, Rejection, Verdict};
@@ -36,6 +36,9 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
         Ok(now) => return Released::Changed(Arc::new(now)),
         Err(error) => return Released::Broken(error),
     }
+    if let Err(why) = call.takes(held) {
+        return not_now(&gate, &id, Event::Refuse { reason: Rejection::Stale, detail: Some(why) }).await;
+    }
     let executor = Arc::clone(&call.session.executor);
     let judged = match still_the_same(&gate, call, held).await {
         Ok(judged) => judged,
@@ -57,7 +60,7 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
         }
         Reserved::Broken(error) => return Released::Broken(error),
     };
-    let claim = Event::Claim { process: gate.store.process().to_owned() };
+    let claim = Event::Claim { process: gate.store.process().to_owned(), digest: held.call().digest.clone() };
     let claimed = match gate.apply(&id, claim).await {
         Ok(claimed) => claimed,
         other => {
@@ -98,7 +101,7 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
     };
     gate.settle_limits(taken, &ended).await;
     forward::settle(&mut call.record, &ended);
-    let reply = forward::answer(call, &ended, &client.id);
+    let reply = forward::answer(call, &ended, &client.id, edit::note(held).as_deref());
     let finish = Event::Finish {
         outcome: call.record.state.outcome().unwrap_or(Outcome::Failed),
         kept: kept(&ended, gate.clock.now()),
@@ -150,17 +153,7 @@ async fn not_now(gate: &Gate, id: &str, event: Event) -> Released {
 fn ask_again(call: &Call, held: &Held, judged: &Judged, terms: Terms) -> Event {
     let fresh = call::record(&call.session, &call.message, &call.target, judged);
     let mut approval = held.approval.clone();
-    approval.call.owner = fresh.owner;
-    approval.call.group = fresh.group;
-    approval.call.source = fresh.source;
-    approval.call.depth = fresh.depth;
-    approval.call.facets = fresh.facets;
-    approval.call.verdict = fresh.verdict;
-    approval.call.decided_by = fresh.decided_by;
-    approval.call.reasons = fresh.reasons;
-    approval.call.shadow_verdict = fresh.shadow_verdict;
-    approval.call.policy = fresh.policy;
-    approval.call.digest = fresh.digest;
+    approval.call.rejudge(fresh);
     asked::show(&mut approval, &terms, &judged.scripts, call.session.gate.clock.now());
     Event::Rejudged { approval: Box::new(approval), terms }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::link::{Era, Fault, UpstreamError};
 use super::session::Reply;
 use crate::approval::Kept;
-use crate::message::compose;
+use crate::message::{Message, Span, compose, member};
 use crate::record::{CallRecord, CallState};
 
 /// JSON-RPC: the parameters are not what the method takes.
@@ -212,19 +212,36 @@ pub fn kept(id: &str, kept: &Kept, note: &str) -> Reply {
     Reply { bytes, status: 200 }
 }
 
-/// The result with a text block in front of its content; every other byte as it came.
+/// The kept result with a text block in front of its content; every other byte as it came.
 fn with_note(result: &str, note: &str) -> String {
-    #[derive(serde::Deserialize)]
-    struct Content<'a> {
-        #[serde(borrow)]
-        content: Option<&'a serde_json::value::RawValue>,
+    let Some(content) = member(result, "content") else { return result.to_owned() };
+    let (Some(before), Some(text), Some(after)) =
+        (result.get(..content.start), result.get(content.start..content.end), result.get(content.end..))
+    else {
+        return result.to_owned();
+    };
+    match block_before(text, note) {
+        Some(noted) => format!("{before}{noted}{after}"),
+        None => result.to_owned(),
     }
-    let content = serde_json::from_str::<Content<'_>>(result).ok().and_then(|r| r.content).map(|c| c.get());
-    let Some(content) = content.filter(|c| c.starts_with('[')) else { return result.to_owned() };
-    let Some(at) = (content.as_ptr() as usize).checked_sub(result.as_ptr() as usize) else { return result.to_owned() };
-    let (Some(before), Some(after)) = (result.get(..=at), result.get(at + 1..)) else { return result.to_owned() };
-    let comma = if after.trim_start().starts_with(']') { "" } else { "," };
-    format!("{before}{}{comma}{after}", json!({"type": "text", "text": note}))
+}
+
+/// What puts a note for the model into an upstream's answer: a text block in front of the content, or a sentence behind
+/// the message of an error. None where there is no place for it.
+pub fn noted(answer: &Message, note: &str) -> Option<(Span, String)> {
+    if let Some(message) = answer.string_at(&["error", "message"]) {
+        let (span, _) = answer.at(&["error", "message"])?;
+        return Some((span, json!(format!("{message} {note}")).to_string()));
+    }
+    let (span, content) = answer.at(&["result", "content"])?;
+    Some((span, block_before(content, note)?))
+}
+
+/// The JSON array with a text block in front; none for what is no array.
+fn block_before(content: &str, note: &str) -> Option<String> {
+    let rest = content.strip_prefix('[')?;
+    let comma = if rest.trim_start().starts_with(']') { "" } else { "," };
+    Some(format!("[{}{comma}{rest}", json!({"type": "text", "text": note})))
 }
 
 #[cfg(test)]

@@ -156,6 +156,23 @@ pub fn place(facet: &FacetRecord) -> String {
 /// parameters as `request.NAME`: it would run as well. An argument that is called like that stands as `arguments.NAME`,
 /// so that none takes another's place.
 pub fn arguments(message: &Message, entry: Option<&Tool>, redaction: &Redaction) -> (Json, Vec<String>) {
+    let named: Vec<Vec<Box<str>>> = entry
+        .into_iter()
+        .flat_map(|tool| &tool.arguments)
+        .filter(|(_, argument)| matches!(argument, Argument::Secret))
+        .map(|(pointer, _)| {
+            pointer.0.iter().enumerate().map(|(depth, key)| match depth {
+                0 => argument_name(key).into(),
+                _ => key.clone(),
+            })
+        })
+        .map(Iterator::collect)
+        .collect();
+    redaction.json(&unredacted(message), &named)
+}
+
+/// What [`arguments`] shows, secrets included: for those who may see one, never as a whole.
+pub fn unredacted(message: &Message) -> Json {
     let mut shown = Map::new();
     for member in members(message.params_tree()) {
         match &*member.key {
@@ -179,19 +196,7 @@ pub fn arguments(message: &Message, entry: Option<&Tool>, redaction: &Redaction)
         }
     }
     shown.extend(message.beside().map(|member| (format!("request.{}", member.key), member.value.to_serde())));
-    let named: Vec<Vec<Box<str>>> = entry
-        .into_iter()
-        .flat_map(|tool| &tool.arguments)
-        .filter(|(_, argument)| matches!(argument, Argument::Secret))
-        .map(|(pointer, _)| {
-            pointer.0.iter().enumerate().map(|(depth, key)| match depth {
-                0 => argument_name(key).into(),
-                _ => key.clone(),
-            })
-        })
-        .map(Iterator::collect)
-        .collect();
-    redaction.json(&Json::Object(shown), &named)
+    Json::Object(shown)
 }
 
 /// What an argument is called among the parameters that are shown: two names never become one.

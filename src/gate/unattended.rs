@@ -175,7 +175,7 @@ fn other_target(message: &Message) -> Target {
 }
 
 /// The session that a held call came in, or one like it, and its request.
-async fn conversation(gate: &Arc<Gate>, held: &Held) -> Result<(Arc<Session>, Arc<Message>), String> {
+pub(super) async fn conversation(gate: &Arc<Gate>, held: &Held) -> Result<(Arc<Session>, Arc<Message>), String> {
     let message = held.intent.message()?;
     let Some(agent) = gate.directory().agent_named(&held.intent.agent) else {
         return Err("its agent is no longer configured".to_owned());

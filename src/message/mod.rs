@@ -22,4 +22,4 @@ mod tests;
 pub use envelope::{Kind, Malformed, Message, id_key};
 pub use json::{Json, Limits, Span, Value};
 pub use keys::{fold, variant};
-pub use shallow::{members, object};
+pub use shallow::{member, members, object};

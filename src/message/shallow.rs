@@ -35,7 +35,7 @@ pub fn members(text: &str, visit: impl FnMut(String, Span)) -> Result<(), serde_
 }
 
 /// The span of the only member of that name; none if it is absent, stands twice, or `text` is no object.
-pub(super) fn member(text: &str, name: &str) -> Option<Span> {
+pub fn member(text: &str, name: &str) -> Option<Span> {
     let mut found = Vec::new();
     members(text, |key, span| {
         if key == name {

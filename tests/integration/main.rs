@@ -9,6 +9,7 @@ mod claims;
 mod cli;
 mod demo;
 mod docs;
+mod edit;
 mod ends;
 mod hold;
 mod inbox;

@@ -6,13 +6,14 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
 use super::{Body, ListQuery, Page, Params};
 use crate::approval::Held;
-use crate::gate::flag_sentence;
+use crate::gate::{Editor, NotEdited, flag_sentence};
 use crate::record::{ApprovalState, ApprovalView, Decision, Vote, You};
 use crate::store::Filter;
 
@@ -43,7 +44,7 @@ pub async fn list(
         cursor: query.cursor,
     };
     let (held, next) = admin.gate.store().list(filter).await?;
-    Ok(Json(Page { items: held.into_iter().map(|held| seen(&admin, &who, held)).collect(), next }))
+    Ok(Json(Page { items: held.into_iter().map(|held| seen_by(&admin, &who, held)).collect(), next }))
 }
 
 /// `GET approvals/{id}`.
@@ -52,10 +53,10 @@ pub async fn show(
     who: Who,
     Path(id): Path<String>,
 ) -> Result<Json<ApprovalView>, Problem> {
-    Ok(Json(seen(&admin, &who, visible(&admin, &who, &id).await?)))
+    Ok(Json(seen_by(&admin, &who, visible(&admin, &who, &id).await?)))
 }
 
-/// The body of an approval. What later issues build is refused rather than ignored.
+/// The body of an approval. What is not built yet is refused rather than ignored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approve {
@@ -63,7 +64,7 @@ pub struct Approve {
     #[serde(default)]
     note: Option<String>,
     #[serde(default)]
-    arguments: Option<Value>,
+    arguments: Option<Box<RawValue>>,
     #[serde(default)]
     remember: Option<Value>,
 }
@@ -75,12 +76,34 @@ pub async fn approve(
     Path(id): Path<String>,
     Body(body): Body<Approve>,
 ) -> Result<Json<ApprovalView>, Problem> {
-    for (field, is_set) in [("arguments", body.arguments.is_some()), ("remember", body.remember.is_some())] {
-        if is_set {
-            return Err(Problem::bad_request(format!("`{field}` is not built yet; leave it out or null")));
-        }
+    if body.remember.is_some() {
+        return Err(Problem::bad_request("`remember` is not built yet; leave it out or null"));
+    }
+    if let Some(arguments) = body.arguments {
+        return edit(&admin, &who, &id, body.digest, body.note, &arguments).await;
     }
     decide(&admin, &who, &id, Decision::Approve, Some(body.digest), body.note).await
+}
+
+/// Approves a call with other arguments: it waits to be looked at again where they bring something new.
+async fn edit(
+    admin: &Admin,
+    who: &Who,
+    id: &str,
+    seen: String,
+    note: Option<String>,
+    arguments: &RawValue,
+) -> Result<Json<ApprovalView>, Problem> {
+    let held = visible(admin, who, id).await?;
+    who.require(Role::Approver)?;
+    let editor = Editor { by: who.name().to_owned(), channel: who.channel.to_owned(), seen, note: checked(note)? };
+    match admin.gate.edit(&held.approval.id, editor, arguments.get()).await {
+        Ok(held) => Ok(Json(seen_by(admin, who, held))),
+        Err(NotEdited::Store(error)) => Err(error.into()),
+        Err(NotEdited::Bad(why)) => Err(Problem::bad_request(why)),
+        Err(NotEdited::Denied(why)) => Err(Problem::denied(why)),
+        Err(NotEdited::NotHere(why)) => Err(Problem::not_now(why)),
+    }
 }
 
 /// The body of a rejection.
@@ -101,7 +124,7 @@ pub async fn reject(
     decide(&admin, &who, &id, Decision::Reject, None, body.note).await
 }
 
-async fn decide(
+pub(super) async fn decide(
     admin: &Admin,
     who: &Who,
     id: &str,
@@ -111,10 +134,7 @@ async fn decide(
 ) -> Result<Json<ApprovalView>, Problem> {
     let held = visible(admin, who, id).await?;
     who.require(Role::Approver)?;
-    let note = note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
-    if note.as_ref().is_some_and(|note| note.chars().count() > MAX_NOTE) {
-        return Err(Problem::bad_request(format!("`note` is longer than {MAX_NOTE} characters")));
-    }
+    let note = checked(note)?;
     let vote = Vote {
         by: who.name().to_owned(),
         teams: Vec::new(),
@@ -125,11 +145,21 @@ async fn decide(
         at: admin.clock.now(),
     };
     let held = admin.gate.vote(&held.approval.id, vote).await?;
-    Ok(Json(seen(admin, who, held)))
+    Ok(Json(seen_by(admin, who, held)))
+}
+
+fn checked(note: Option<String>) -> Result<Option<String>, Problem> {
+    let note = note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
+    match note {
+        Some(long) if long.chars().count() > MAX_NOTE => {
+            Err(Problem::bad_request(format!("`note` is longer than {MAX_NOTE} characters")))
+        }
+        note => Ok(note),
+    }
 }
 
 /// An approval with what its reader may do.
-pub(super) fn seen(admin: &Admin, who: &Who, held: Held) -> ApprovalView {
+pub(super) fn seen_by(admin: &Admin, who: &Who, held: Held) -> ApprovalView {
     let why_not = match who.approver.has(Role::Approver) {
         true => admin.gate.may_approve(&held, &who.approver).err(),
         false => Some("deciding needs the role approver".to_owned()),
@@ -139,7 +169,7 @@ pub(super) fn seen(admin: &Admin, who: &Who, held: Held) -> ApprovalView {
 }
 
 /// The approval by its own id, if this approver covers its group.
-async fn visible(admin: &Admin, who: &Who, id: &str) -> Result<Held, Problem> {
+pub(super) async fn visible(admin: &Admin, who: &Who, id: &str) -> Result<Held, Problem> {
     let held = admin.gate.store().get(id).await?;
     who.see(held.call())?;
     if held.approval.id == id { Ok(held) } else { Err(Problem::not_found()) }

@@ -83,7 +83,7 @@ impl Feed {
 
     fn held(&mut self, change: &Change) {
         if self.who.see(change.held.call()).is_ok() {
-            let approval = approvals::seen(&self.admin, &self.who, Held::clone(&change.held));
+            let approval = approvals::seen_by(&self.admin, &self.who, Held::clone(&change.held));
             self.push("approval", &approval);
             self.push("call", &approval.approval.call);
         }

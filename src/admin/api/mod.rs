@@ -1,6 +1,7 @@
 //! The API under `/api/v1`, and what probes and Prometheus read.
 
 mod approvals;
+mod attend;
 mod calls;
 mod events;
 mod health;
@@ -44,6 +45,10 @@ fn table() -> Vec<(&'static str, &'static str, MethodRouter<Arc<Admin>>)> {
         ("get", "/api/v1/approvals/{id}", get(approvals::show)),
         ("post", "/api/v1/approvals/{id}/approve", post(approvals::approve)),
         ("post", "/api/v1/approvals/{id}/reject", post(approvals::reject)),
+        ("post", "/api/v1/approvals/{id}/claim", post(attend::claim)),
+        ("post", "/api/v1/approvals/{id}/extend", post(attend::extend)),
+        ("post", "/api/v1/approvals/{id}/reveal", post(attend::reveal)),
+        ("post", "/api/v1/approvals/decide", post(attend::several)),
         ("get", "/api/v1/calls", get(calls::list)),
         ("get", "/api/v1/calls/{id}", get(calls::show)),
         ("post", "/api/v1/calls/{id}/cancel", post(calls::cancel)),

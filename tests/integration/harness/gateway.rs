@@ -224,9 +224,14 @@ impl Gateway {
 
     /// The same with another approver's token.
     pub async fn api_as(&self, token: &str, method: Method, path: &str, body: Value) -> (u16, Value) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.api_text(token, method, path, body).await
+    }
+
+    /// The same with a body as it is.
+    pub async fn api_text(&self, token: &str, method: Method, path: &str, body: String) -> (u16, Value) {
         let bearer = format!("Bearer {token}");
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-        let body = if body.is_null() { String::new() } else { body.to_string() };
         let answer = self.http.send(method, &format!("{}/api/v1/{path}", self.admin), &headers, body).await;
         let status = answer.status;
         let text = answer.text().await;

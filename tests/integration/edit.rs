@@ -1,0 +1,274 @@
+//! What approvers do with a held call beside deciding it: change its arguments, put off its end, look at what was
+//! redacted, decide several.
+
+use http::Method;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::harness::agent::{Agent, reply, text};
+use crate::harness::gateway::{Gateway, Home, TOKEN};
+
+const POLICY: &str = "
+version: 1
+approvals:
+  two: { quorum: 2 }
+groups:
+  default:
+    otherwise: ask
+    rules:
+      - { name: read-docs, verdict: allow, tool: '@fs_any', path: docs/ }
+      - { name: never, verdict: deny, tool: write_file, path: closed/, reason: Closed for good. }
+      - { name: pairs, verdict: ask, tool: write_file, path: pairs/, approval: two }
+      - { name: notes, verdict: ask, tool: write_file, path: notes/ }
+";
+
+fn home(approvals: Value) -> Home {
+    let person = |name: &str, roles: &[&str]| {
+        let token = if name == "ana" { TOKEN.to_owned() } else { format!("token-of-{name}") };
+        json!({ "name": name, "roles": roles, "groups": ["default"],
+                "tokens": [{ "sha256": hex::encode(Sha256::digest(token)) }] })
+    };
+    let people =
+        json!([person("ana", &["approver", "operator"]), person("eve", &["approver"]), person("vic", &["viewer"])]);
+    let home = Home::new(POLICY, json!({ "work": { "workspace": true, "root": "$ROOT" } }));
+    for folder in ["docs", "closed", "pairs", "notes", "elsewhere"] {
+        std::fs::create_dir_all(home.root().join(folder)).expect("a folder");
+    }
+    std::os::unix::fs::symlink(home.root().join("elsewhere"), home.root().join("notes/link")).expect("a link");
+    home.with("approvers", people).with("approvals", approvals)
+}
+
+fn patient() -> Value {
+    json!({ "hold_for": "30s", "expires": "60s", "hold_grace": "30s" })
+}
+
+fn write(path: &str, content: &str) -> Value {
+    json!({ "path": path, "content": content })
+}
+
+async fn edit(gateway: &Gateway, approval: &Value, arguments: Value) -> (u16, Value) {
+    let id = approval["id"].as_str().expect("an id");
+    let body = json!({ "digest": approval["call"]["digest"], "note": "as agreed", "arguments": arguments });
+    gateway.api(Method::POST, &format!("approvals/{id}/approve"), body).await
+}
+
+async fn at(gateway: &Gateway, approval: &Value, what: &str, body: Value) -> (u16, Value) {
+    let id = approval["id"].as_str().expect("an id");
+    gateway.api(Method::POST, &format!("approvals/{id}/{what}"), body).await
+}
+
+fn read(home: &Home, name: &str) -> Option<String> {
+    std::fs::read_to_string(home.root().join(name)).ok()
+}
+
+#[tokio::test]
+async fn the_edited_call_runs_once_and_the_model_is_told_how_it_was_changed() {
+    let home = home(patient());
+    let gateway = home.serve();
+    for (round, agent) in
+        [Agent::legacy(&gateway.url("work")).await, Agent::modern(&gateway.url("work"))].iter().enumerate()
+    {
+        let (asked, instead) = (format!("notes/a{round}.md"), format!("notes/b{round}.md"));
+        let answer = agent.begin(1, "write_file", write(&asked, "one")).await;
+        let held = gateway.held(1).await;
+        let (status, approval) = edit(&gateway, &held[0], write(&instead, "two")).await;
+        assert_eq!((status, &approval["edited_from"]["by"]), (200, &json!("ana")), "{approval}");
+        assert_eq!(approval["edited_from"]["arguments"], write(&asked, "one"));
+        assert_eq!(approval["votes"][0]["digest"], approval["call"]["digest"], "the vote is for what it is now");
+        assert_ne!(approval["call"]["digest"], held[0]["call"]["digest"]);
+        let ran = reply(answer, 1).await;
+        assert_ne!(ran["result"]["isError"], true, "{ran}");
+        let told = text(&ran);
+        let change = format!(r#"/path was "{asked}" and is "{instead}""#);
+        assert!(told.contains("An approver changed the arguments") && told.contains(&change), "{told}");
+        assert_eq!((read(&home, &asked), read(&home, &instead).as_deref()), (None, Some("two")));
+    }
+    let log = std::fs::read_dir(home.state().join("audit")).expect("the log").flatten();
+    let log: String = log.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default()).collect();
+    assert_eq!(log.matches(r#""event":"approval.edited""#).count(), 2);
+    assert_eq!(log.matches(r#""event":"call.edited""#).count(), 2);
+}
+
+#[tokio::test]
+async fn the_identical_retry_of_the_agent_picks_the_edited_call_up() {
+    let home = home(json!({ "hold_for": "300ms", "expires": "60s", "hold_grace": "30s" }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let handed_off = agent.call(1, "write_file", write("notes/a.md", "one")).await;
+    assert_eq!(handed_off["result"]["isError"], true);
+    let held = gateway.held(1).await;
+    assert_eq!(edit(&gateway, &held[0], write("notes/b.md", "two")).await.0, 200);
+    let ran = agent.call(2, "write_file", write("notes/a.md", "one")).await;
+    assert!(text(&ran).contains("An approver changed"), "{ran}");
+    assert_eq!((read(&home, "notes/a.md"), read(&home, "notes/b.md").as_deref()), (None, Some("two")));
+}
+
+#[tokio::test]
+async fn a_denied_or_malformed_edit_changes_nothing() {
+    let home = home(patient());
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("notes/a.md", "one")).await;
+    let held = gateway.held(1).await;
+    let (status, problem) = edit(&gateway, &held[0], write("closed/a.md", "two")).await;
+    assert_eq!(status, 422, "{problem}");
+    assert!(problem["detail"].as_str().unwrap_or_default().contains("never: Closed for good."), "{problem}");
+    let guarded = edit(&gateway, &held[0], write("secrets/a.md", "two")).await;
+    assert_eq!(guarded.0, 422, "{guarded:?}");
+    for bad in [json!("text"), json!([1]), json!({ "path": 7 })] {
+        assert_eq!(edit(&gateway, &held[0], bad.clone()).await.0, 400, "{bad}");
+    }
+    let id = held[0]["id"].as_str().expect("an id");
+    let twice = format!(
+        r#"{{"digest":{},"arguments":{{"path":"notes/a.md","path":"closed/a.md"}}}}"#,
+        held[0]["call"]["digest"]
+    );
+    let url = format!("approvals/{id}/approve");
+    let (status, problem) = gateway.api_text(TOKEN, Method::POST, &url, twice).await;
+    assert_eq!(status, 400, "a key that stands twice: {problem}");
+    let stale = json!({ "digest": "sha256:other", "arguments": write("notes/b.md", "x") });
+    assert_eq!(gateway.api(Method::POST, &url, stale).await.0, 412);
+    let viewer = json!({ "digest": held[0]["call"]["digest"], "arguments": write("notes/b.md", "x") });
+    assert_eq!(gateway.api_as("token-of-vic", Method::POST, &url, viewer).await.0, 403);
+    let same = gateway.held(1).await;
+    assert_eq!(same[0]["call"]["digest"], held[0]["call"]["digest"]);
+    assert_eq!(same[0]["edited_from"], Value::Null);
+    assert_eq!(gateway.approve(&same[0]).await.0, 200);
+    assert_ne!(reply(answer, 1).await["result"]["isError"], true);
+    assert_eq!(read(&home, "notes/a.md").as_deref(), Some("one"));
+}
+
+/// What the approver was not shown is looked at before it runs: another rule that asks, a link, more people.
+#[tokio::test]
+async fn an_edit_that_brings_something_new_is_looked_at_again() {
+    let home = home(patient());
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    for (id, instead) in [(1, "pairs/a.md"), (2, "notes/link/a.md")] {
+        let answer = agent.begin(id, "write_file", write("notes/a.md", "one")).await;
+        let held = gateway.held(1).await;
+        let (status, approval) = edit(&gateway, &held[0], write(instead, "two")).await;
+        assert_eq!((status, &approval["state"]), (200, &json!("waiting")), "{approval}");
+        assert_eq!(approval["votes"], json!([]));
+        assert_eq!(gateway.approve(&held[0]).await.0, 412, "what was shown before is no longer what would run");
+        assert!(read(&home, instead).is_none());
+        assert_eq!(gateway.approve(&approval).await.0, 200);
+        if id == 1 {
+            assert_eq!(gateway.held(1).await[0]["requirements"][0]["votes"], 1, "two are needed there");
+            let url = format!("approvals/{}/approve", approval["id"].as_str().expect("an id"));
+            let body = json!({ "digest": approval["call"]["digest"] });
+            assert_eq!(gateway.api_as("token-of-eve", Method::POST, &url, body).await.0, 200);
+        }
+        assert_ne!(reply(answer, id).await["result"]["isError"], true);
+        assert_eq!(read(&home, instead).as_deref(), Some("two"));
+    }
+}
+
+#[tokio::test]
+async fn earlier_votes_are_void_after_an_edit() {
+    let home = home(patient());
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("pairs/a.md", "one")).await;
+    let held = gateway.held(1).await;
+    let url = format!("approvals/{}/approve", held[0]["id"].as_str().expect("an id"));
+    let first = json!({ "digest": held[0]["call"]["digest"] });
+    assert_eq!(gateway.api_as("token-of-eve", Method::POST, &url, first).await.0, 200);
+    let (status, approval) = edit(&gateway, &held[0], write("pairs/a.md", "two")).await;
+    assert_eq!((status, &approval["state"]), (200, &json!("waiting")), "{approval}");
+    let by: Vec<_> = approval["votes"].as_array().expect("votes").iter().map(|vote| &vote["by"]).collect();
+    assert_eq!(by, [&json!("ana")]);
+    let second = json!({ "digest": approval["call"]["digest"] });
+    assert_eq!(gateway.api_as("token-of-eve", Method::POST, &url, second).await.0, 200);
+    assert_ne!(reply(answer, 1).await["result"]["isError"], true);
+    assert_eq!(read(&home, "pairs/a.md").as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn a_secret_that_was_not_shown_stays_the_agents_own_and_its_revelation_is_written_down() {
+    let home = home(patient());
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let token = format!("ghp_{}", "a1".repeat(18));
+    let answer = agent.begin(1, "write_file", write("notes/a.md", &token)).await;
+    let held = gateway.held(1).await;
+    assert_eq!(
+        (&held[0]["call"]["arguments"]["content"], &held[0]["call"]["redacted"]),
+        (&json!("[redacted]"), &json!(["/content"]))
+    );
+    let body = json!({ "pointer": "/content" });
+    assert_eq!(
+        at(&gateway, &held[0], "reveal", body.clone()).await,
+        (200, json!({ "pointer": "/content", "value": token }))
+    );
+    let url = format!("approvals/{}/reveal", held[0]["id"].as_str().expect("an id"));
+    assert_eq!(gateway.api_as("token-of-vic", Method::POST, &url, body).await.0, 403);
+    assert_eq!(at(&gateway, &held[0], "reveal", json!({ "pointer": "/path" })).await.0, 400);
+    let elsewhere = json!({ "path": "[redacted]", "content": "x" });
+    assert_eq!(edit(&gateway, &held[0], elsewhere).await.0, 400, "it would run as that very text");
+    let (status, approval) = edit(&gateway, &held[0], write("notes/b.md", "[redacted]")).await;
+    assert_eq!((status, &approval["call"]["redacted"]), (200, &json!(["/content"])), "{approval}");
+    assert_ne!(reply(answer, 1).await["result"]["isError"], true);
+    assert_eq!(read(&home, "notes/b.md"), Some(token.clone()));
+    let log = std::fs::read_dir(home.state().join("audit")).expect("the log").flatten();
+    let log: String = log.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default()).collect();
+    assert_eq!(log.matches(r#""event":"approval.revealed""#).count(), 1);
+    assert!(!log.contains(&token), "the log tells who looked, not what");
+}
+
+#[tokio::test]
+async fn a_claim_is_a_sign_and_the_end_is_put_off_within_bounds() {
+    let home = home(patient());
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("notes/a.md", "one")).await;
+    let held = gateway.held(1).await;
+    let (_, claimed) = at(&gateway, &held[0], "claim", json!({})).await;
+    assert_eq!(claimed["claimed"]["by"], "ana", "{claimed}");
+    let id = held[0]["id"].as_str().expect("an id");
+    let (status, eves) =
+        gateway.api_as("token-of-eve", Method::POST, &format!("approvals/{id}/claim"), json!({})).await;
+    assert_eq!((status, &eves["claimed"]["by"]), (200, &json!("ana")), "who looked first is named");
+    let (_, free) = at(&gateway, &held[0], "claim", json!({ "release": true })).await;
+    assert_eq!(free["claimed"], Value::Null);
+    let (status, later) = at(&gateway, &held[0], "extend", json!({ "by_ms": 3_600_000 })).await;
+    assert_eq!(status, 200, "{later}");
+    let put_off = later["extended_ms"].as_u64().expect("a number");
+    assert!((1..=60_000).contains(&put_off), "to `expires` from now at most: {put_off}");
+    let none = json!({ "by_ms": 0 });
+    assert_eq!(at(&gateway, &held[0], "extend", none).await.0, 409);
+    assert_eq!(gateway.approve(&held[0]).await.0, 200, "the digest that was shown is still the one");
+    assert_ne!(reply(answer, 1).await["result"]["isError"], true);
+    assert_eq!(at(&gateway, &held[0], "extend", json!({ "by_ms": 1000 })).await.0, 410);
+}
+
+#[tokio::test]
+async fn several_are_decided_each_as_if_it_came_alone() {
+    let home = home(patient());
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let names = ["notes/0.md", "notes/1.md", "notes/2.md"];
+    let mut answers = Vec::new();
+    for (id, name) in (1..).zip(names) {
+        answers.push(agent.begin(id, "write_file", write(name, "x")).await);
+    }
+    let mut held = gateway.held(3).await;
+    held.sort_by_key(|approval| approval["call"]["arguments"]["path"].to_string());
+    let one = |at: usize, decision: &str, digest: &Value| json!({ "id": held[at]["id"], "decision": decision, "digest": digest, "note": "all at once" });
+    let body = json!([
+        one(0, "approve", &held[0]["call"]["digest"]),
+        one(1, "approve", &held[0]["call"]["digest"]),
+        one(2, "reject", &Value::Null),
+        { "id": "apr_unknown", "decision": "reject" },
+    ]);
+    let (status, decided) = gateway.api(Method::POST, "approvals/decide", body).await;
+    let items = decided["items"].as_array().expect("items");
+    let statuses: Vec<_> = items.iter().map(|item| item["status"].as_u64().expect("a status")).collect();
+    assert_eq!((status, statuses), (200, vec![200, 412, 200, 404]), "{decided}");
+    assert_eq!(gateway.held(1).await[0]["id"], held[1]["id"]);
+    assert_eq!(gateway.reject(&held[1], "no").await.0, 200);
+    for (id, answer) in (1..).zip(answers) {
+        assert_eq!(reply(answer, id).await["result"]["isError"] == true, id != 1);
+    }
+    assert_eq!(gateway.api(Method::POST, "approvals/decide", json!([])).await.0, 400);
+}
