@@ -656,6 +656,39 @@ pub struct ClaimRecord {
     pub until: Timestamp,
 }
 
+/// What a held call would change in one file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FileDiff {
+    /// Where the file really is.
+    pub path: String,
+    /// What becomes of it.
+    pub state: FileState,
+    /// `- ` gone, `+ ` new, two blanks for neither, `@@` where lines were left out; secrets replaced.
+    pub lines: Vec<String>,
+    /// Whether there is more than the lines.
+    pub truncated: bool,
+    /// Whether the file is another than when the call was held: an approval would end as stale.
+    pub moved_on: bool,
+}
+
+/// What becomes of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// Its content changes.
+    Changed,
+    /// It is made.
+    New,
+    /// It stays as it is.
+    Same,
+    /// It is no text.
+    Binary,
+    /// It is too large to be shown, or cannot be read.
+    TooLarge,
+    /// What the tool would make of it cannot be told.
+    Unclear,
+}
+
 /// Whether an operator has accepted a tool as its upstream defines it now.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -104,14 +104,18 @@ pub struct Origin {
     pub executor: String,
 }
 
-/// A file that a command of a call would run.
+/// A file whose content an approval binds: a command of the call would run it, or people are shown how the call would
+/// change it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Script {
     /// Where it really is.
     pub path: String,
-    /// `sha256:…`; none where it is too large to be bound, or cannot be read.
+    /// `sha256:…`, or [`NO_FILE`]; none where it is too large to be bound, or cannot be read.
     pub content: Option<String>,
 }
+
+/// The content of a file that is not there yet.
+pub const NO_FILE: &str = "none";
 
 /// What an approval of the call takes and what follows from it, as policy and configuration had it when it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

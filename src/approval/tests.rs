@@ -562,6 +562,7 @@ enum Step {
     Detach(bool),
     Vote(&'static str, Decision, bool, bool),
     Rejudged(&'static str, Option<u32>),
+    Edit(&'static str, bool),
     Claim(&'static str),
     Finish(Outcome, bool),
     Refuse(Rejection),
@@ -591,6 +592,7 @@ fn step() -> impl Strategy<Value = Step> {
         ).prop_map(|(by, decision, current, sole)| Step::Vote(by, decision, current, sole)),
         1 => (prop_oneof![Just("writes"), Just("other")], prop::option::of(1u32..3))
             .prop_map(|(asked, quorum)| Step::Rejudged(asked, quorum)),
+        1 => (prop_oneof![Just("ana"), Just("ben")], any::<bool>()).prop_map(|(by, current)| Step::Edit(by, current)),
         4 => process().prop_map(Step::Claim),
         2 => (outcome, any::<bool>()).prop_map(|(outcome, kept)| Step::Finish(outcome, kept)),
         1 => prop_oneof![Just(Rejection::Stale), Just(Rejection::Policy)].prop_map(Step::Refuse),
@@ -600,6 +602,87 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Orphan),
         1 => process().prop_map(Step::Adopt),
     ]
+}
+
+/// Other arguments by an approver who was shown what it is now, or was not.
+fn edit(held: &Held, by: &str, current: bool) -> Edit {
+    let mut approval = held.approval.clone();
+    approval.call.arguments = serde_json::json!({"path": "b"});
+    approval.call.label = "write_file b".into();
+    approval.call.digest = Some(format!("{}+", held.call().digest.as_deref().unwrap_or_default()));
+    Edit {
+        by: by.into(),
+        teams: Vec::new(),
+        sole_approver: true,
+        seen: if current { held.call().digest.clone().unwrap_or_default() } else { "sha256:stale".into() },
+        approval,
+        terms: held.terms.clone(),
+        message: r#"{"edited":true}"#.into(),
+        places: "elsewhere".into(),
+        scripts: Vec::new(),
+    }
+}
+
+#[test]
+fn an_edit_voids_earlier_votes_and_what_was_shown_before_never_runs() {
+    let mut held = held("1");
+    held.approval.requirements[0].quorum = 2;
+    held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    let unseen = edit(&held, "eve", false);
+    refused(&mut held, Event::Edit(Box::new(unseen)), 2, Refused::Digest);
+    let own = Edit { sole_approver: false, ..edit(&held, "ana", true) };
+    assert!(matches!(held.clone().apply(Event::Edit(Box::new(own)), at(2)), Err(Refused::NotYours(_))));
+
+    let first = edit(&held, "eve", true);
+    held.apply(Event::Edit(Box::new(first)), at(3)).unwrap();
+    assert_eq!((held.approval.votes.len(), held.approval.requirements[0].votes), (0, 0));
+    assert_eq!(held.intent.original.as_deref(), Some("{}"));
+    assert_eq!(held.call().attach_key.as_deref(), Some("sha256:key"), "the agent's retry still finds it");
+    let from = held.approval.edited_from.clone().unwrap();
+    assert_eq!((from.by.as_str(), from.at, from.digest.as_deref()), ("eve", at(3), Some(DIGEST)));
+    refused(&mut held, vote("ben", Decision::Approve), 4, Refused::Digest);
+
+    let second = edit(&held, "ben", true);
+    held.apply(Event::Edit(Box::new(second)), at(5)).unwrap();
+    let from = held.approval.edited_from.clone().unwrap();
+    assert_eq!((from.by.as_str(), &from.arguments), ("ben", &serde_json::json!({"path": "a"})));
+    assert_eq!(held.intent.original.as_deref(), Some("{}"));
+
+    for by in ["ben", "eve"] {
+        let current = held.call().digest.clone();
+        held.apply(
+            vote_with(|vote, _| {
+                vote.by = by.into();
+                vote.digest = current;
+            }),
+            at(6),
+        )
+        .unwrap();
+    }
+    assert_eq!(held.approval.state, ApprovalState::Approved);
+    let late = edit(&held, "eve", true);
+    refused(&mut held, Event::Edit(Box::new(late)), 7, Refused::Decided);
+    refused(&mut held, claim(), 8, Refused::NotNow);
+    let current = held.call().digest.clone();
+    held.apply(Event::Claim { process: "here".into(), digest: current }, at(9)).unwrap();
+}
+
+#[test]
+fn its_end_is_put_off_within_bounds_and_only_while_it_waits() {
+    let mut held = held("1");
+    held.apply(Event::Extend { to: at(10 * EXPIRES) }, at(1_000)).unwrap();
+    assert_eq!((held.approval.expires_at, held.approval.extended_ms), (at(1_000 + EXPIRES), 1_000));
+    refused(&mut held, Event::Extend { to: at(1_000) }, 2_000, Refused::NotNow);
+    for _ in 0..2 {
+        let now = held.approval.expires_at.since(at(1));
+        held.apply(Event::Extend { to: at(100 * EXPIRES) }, at(0).after(now)).unwrap();
+    }
+    let now = at(0).after(held.approval.expires_at.since(at(1)));
+    held.apply(Event::Extend { to: at(100 * EXPIRES) }, now).unwrap();
+    assert_eq!(held.approval.expires_at, at(4 * EXPIRES), "four times as long in all");
+    let mut held = self::held("1");
+    held.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    refused(&mut held, Event::Extend { to: at(2 * EXPIRES) }, 2, Refused::Decided);
 }
 
 fn attach(process: &str) -> Event {
@@ -621,7 +704,8 @@ fn event(step: Step, held: &Held) -> Event {
             approval.requirements[0].quorum = quorum.unwrap_or(approval.requirements[0].quorum);
             terms.asked = vec![asked.into()];
         }),
-        Step::Claim(process) => Event::Claim { process: process.into(), digest: Some(DIGEST.into()) },
+        Step::Edit(by, current) => Event::Edit(Box::new(edit(held, by, current))),
+        Step::Claim(process) => Event::Claim { process: process.into(), digest: held.call().digest.clone() },
         Step::Finish(outcome, kept) => finish(outcome, kept),
         Step::Refuse(reason) => Event::Refuse { reason, detail: None },
         Step::Cancel => Event::Cancel { detail: None },

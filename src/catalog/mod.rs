@@ -62,6 +62,8 @@ pub struct Tool {
     pub recursive_if: Option<Pointer>,
     /// The argument that names a folder in which git looks for its repository, where there is one.
     pub repository: Option<Pointer>,
+    /// How it says what it writes into a file, where that is known.
+    pub writes: Option<Writes>,
     /// For a bridge tool: where it names the tool that it calls, and that tool's arguments.
     pub unwrap: Option<Unwrap>,
     /// Which SQL its texts are; none where that is not known.
@@ -87,6 +89,25 @@ impl Tool {
             || self.unwrap.is_some()
             || self.arguments.iter().any(|(_, argument)| matches!(argument, Argument::Command | Argument::Words))
     }
+}
+
+/// How a tool says what it writes into a file: enough to show people what would change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Writes {
+    /// The path argument.
+    pub path: Pointer,
+    /// What becomes of the file.
+    pub how: Writing,
+}
+
+/// What a tool makes of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Writing {
+    /// The text of this argument is all of it; where the second argument has that value, it is added at the end.
+    Whole(Pointer, Option<(Pointer, &'static str)>),
+    /// Texts are replaced: in each element of the list (the arguments themselves where there is none), the member of the
+    /// first name by that of the second.
+    Replaced(Option<Pointer>, &'static str, &'static str),
 }
 
 /// How a bridge tool (`call_tool`) says what it calls.

@@ -8,7 +8,7 @@ use serde_json::{Value as Shown, json};
 use super::judged::{Judged, Target, judged};
 use super::unattended::conversation;
 use super::{Gate, Session, asked, call, shown};
-use crate::approval::{Edit, Event, Held, Refused, Terms};
+use crate::approval::{Edit, Event, Held, NO_FILE, Refused, Terms};
 use crate::message::{Json, Limits, Message};
 use crate::record::{
     ApprovalRecord, ApprovalState, Decision, FacetKindRecord, FacetRecord, RequirementRecord, Verdict, Vote,
@@ -189,7 +189,7 @@ fn with_arguments(before: &Held, arguments: &str, max_bytes: usize) -> Result<Me
         (None, None) => return Err(NotEdited::Bad("the request has no parameters".into())),
     };
     let limits = Limits { max_bytes, ..Limits::default() };
-    let message = Message::strict(Bytes::from(edited), limits)
+    let message = Message::strict(edited, limits)
         .map_err(|malformed| NotEdited::Bad(format!("`arguments`: {malformed}")))?;
     match message.at(&["params", "arguments"]) {
         Some((_, text)) if text.starts_with('{') => Ok(message),
@@ -240,7 +240,10 @@ fn brings_news(old: &ApprovalRecord, new: &ApprovalRecord, terms: &Terms, judged
         || terms.severity > old.severity
         || new.flags.iter().any(|flag| !old.flags.contains(flag))
         || new.call.facets.iter().any(|facet| leads_elsewhere(facet) && !known(facet))
-        || judged.scripts.iter().any(|script| !before.intent.scripts.contains(script))
+        || judged
+            .scripts
+            .iter()
+            .any(|file| file.content.as_deref() != Some(NO_FILE) && !before.intent.scripts.contains(file))
 }
 
 /// What the model is told of a call whose arguments an approver changed; nothing of one that ran as it was sent.

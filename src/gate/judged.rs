@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::beside::LARGE;
 use super::tools::Definition;
-use super::{Executor, roots, scripts};
+use super::{Executor, diff, roots, scripts};
 use crate::approval::Script;
 use crate::clock::Timestamp;
 use crate::config::ForwardPaths;
@@ -60,7 +60,7 @@ pub struct Judged {
     pub agent: Arc<Agent>,
     /// What the policy says.
     pub judgement: Judgement,
-    /// For an ask: what it would run as a script.
+    /// For an ask: what it would run as a script, and the file whose change people are shown.
     pub scripts: Vec<Script>,
     /// The policy's version.
     pub policy: String,
@@ -89,8 +89,9 @@ pub async fn judged(
         message: Arc::clone(message),
         now,
     };
-    let is_parsed = target.definition().is_some_and(|definition| definition.entry.is_parsed());
-    if is_parsed || message.bytes().len() >= LARGE {
+    // A file whose change would be shown is read.
+    let is_slow = |definition: &Arc<Definition>| definition.entry.is_parsed() || definition.entry.writes.is_some();
+    if target.definition().is_some_and(is_slow) || message.bytes().len() >= LARGE {
         return aside(move || Ok(request.say(request.touched()?))).await;
     }
     let touched = request.touched()?;
@@ -170,7 +171,12 @@ impl Request {
         if let Err(unsound) = &self.standing {
             judgement.refuse(CLAIM, unsound.to_string());
         }
-        let scripts = if judgement.verdict == Verdict::Ask { scripts::read(&touched) } else { Vec::new() };
+        let mut scripts = Vec::new();
+        if judgement.verdict == Verdict::Ask {
+            scripts = scripts::read(&touched);
+            let shown = self.target.definition().and_then(|definition| diff::bound(&definition.entry, &touched));
+            scripts.extend(shown);
+        }
         Judged {
             touched,
             agent: Arc::clone(&self.agent),

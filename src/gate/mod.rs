@@ -9,6 +9,7 @@ mod call;
 mod claim;
 mod client;
 mod desk;
+mod diff;
 mod edit;
 mod forward;
 mod headers;

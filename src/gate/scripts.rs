@@ -38,8 +38,10 @@ pub fn read(touched: &Touched) -> Vec<Script> {
             }
             match content(&path) {
                 Content::NoFile => {}
-                Content::Hash(hash) if scripts.len() < MOST => scripts.push(Script { path, content: Some(hash) }),
-                Content::Hash(_) | Content::Unbound => scripts.push(Script { path, content: None }),
+                Content::Bytes(bytes) if scripts.len() < MOST => {
+                    scripts.push(Script { path, content: Some(hash(&bytes)) });
+                }
+                Content::Bytes(_) | Content::Unbound => scripts.push(Script { path, content: None }),
             }
         }
     }
@@ -64,15 +66,23 @@ fn runs(command: &Arc<CommandFacet>, path: &PathFacet) -> bool {
     path.sent == program || SHELLS.contains(&name) || !command.tabled
 }
 
-enum Content {
-    Hash(String),
+/// A file as it is now.
+pub enum Content {
+    /// All of it.
+    Bytes(Vec<u8>),
     /// Too large, or not to be read.
     Unbound,
     /// Nothing there, or no regular file.
     NoFile,
 }
 
-fn content(path: &str) -> Content {
+/// How a content is named in what an approval binds.
+pub fn hash(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
+}
+
+/// Reads a file of at most 1 MiB. Not on a thread that serves others.
+pub fn content(path: &str) -> Content {
     // A pipe must not keep anybody waiting.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -86,9 +96,7 @@ fn content(path: &str) -> Content {
     }
     let mut bytes = Vec::new();
     match file.take(LARGEST + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 <= LARGEST => {
-            Content::Hash(format!("sha256:{}", hex::encode(Sha256::digest(&bytes))))
-        }
+        Ok(_) if bytes.len() as u64 <= LARGEST => Content::Bytes(bytes),
         _ => Content::Unbound,
     }
 }

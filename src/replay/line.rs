@@ -34,7 +34,8 @@ impl Line<'_> {
     fn opens(&self) -> bool {
         let is_new = self.approval.is_none();
         match &*self.event {
-            "call.held" => true,
+            // Changed by an approver, it is another call.
+            "call.held" | "call.edited" => true,
             "call.begin" => is_new,
             // Refused at once.
             "call.end" => is_new && self.released_at.is_none(),

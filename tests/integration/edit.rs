@@ -272,3 +272,50 @@ async fn several_are_decided_each_as_if_it_came_alone() {
     }
     assert_eq!(gateway.api(Method::POST, "approvals/decide", json!([])).await.0, 400);
 }
+
+async fn files(gateway: &Gateway, approval: &Value) -> Value {
+    gateway.get(&format!("approvals/{}/diff", approval["id"].as_str().expect("an id"))).await["files"].clone()
+}
+
+#[tokio::test]
+async fn an_approver_sees_what_changes_in_a_file_and_approves_that_very_change() {
+    let home = home(patient());
+    let lines: String = (1..=20).map(|n| format!("line {n}\n")).collect();
+    std::fs::write(home.root().join("notes/a.md"), &lines).expect("a file");
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+
+    let answer = agent.begin(1, "write_file", write("notes/a.md", &lines.replace("line 9\n", "line nine\n"))).await;
+    let held = gateway.held(1).await;
+    let shown = files(&gateway, &held[0]).await;
+    let around = ["  line 6", "  line 7", "  line 8", "- line 9", "+ line nine", "  line 10", "  line 11", "  line 12"];
+    assert_eq!((&shown[0]["state"], &shown[0]["lines"]), (&json!("changed"), &json!(around)), "{shown}");
+    assert_eq!(shown[0]["moved_on"], false);
+    // Somebody else changes the file: what was shown is not what would happen.
+    std::fs::write(home.root().join("notes/a.md"), "another\n").expect("a file");
+    assert_eq!(files(&gateway, &held[0]).await[0]["moved_on"], true);
+    assert_eq!(gateway.approve(&held[0]).await.0, 200);
+    let stale = reply(answer, 1).await;
+    assert_eq!(stale["result"]["isError"], true, "{stale}");
+    assert!(text(&stale).contains("changed while it was held"), "{stale}");
+    assert_eq!(read(&home, "notes/a.md").as_deref(), Some("another\n"));
+
+    let edit =
+        json!({ "path": "notes/a.md", "old_text": "another", "new_text": "ghp_a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1" });
+    let answer = agent.begin(2, "edit_file", edit).await;
+    let held = gateway.held(1).await;
+    assert_eq!(files(&gateway, &held[0]).await[0]["lines"], json!(["- another", "+ [redacted]"]));
+    assert_eq!(gateway.approve(&held[0]).await.0, 200);
+    assert_ne!(reply(answer, 2).await["result"]["isError"], true);
+
+    let answer = agent.begin(3, "write_file", write("notes/new.md", "one\ntwo\u{202e}\n")).await;
+    let held = gateway.held(1).await;
+    let shown = files(&gateway, &held[0]).await;
+    assert_eq!((&shown[0]["state"], &shown[0]["lines"][0]), (&json!("new"), &json!("+ one")), "{shown}");
+    assert!(!shown.to_string().contains('\u{202e}'), "{shown}");
+    // It comes to be meanwhile: nobody was shown that it would be written over.
+    std::fs::write(home.root().join("notes/new.md"), "mine\n").expect("a file");
+    assert_eq!(gateway.approve(&held[0]).await.0, 200);
+    assert_eq!(reply(answer, 3).await["result"]["isError"], true);
+    assert_eq!(read(&home, "notes/new.md").as_deref(), Some("mine\n"));
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -14,7 +14,7 @@ use super::super::problem::Problem;
 use super::{Body, ListQuery, Page, Params};
 use crate::approval::Held;
 use crate::gate::{Editor, NotEdited, flag_sentence};
-use crate::record::{ApprovalState, ApprovalView, Decision, Vote, You};
+use crate::record::{ApprovalState, ApprovalView, Decision, FileDiff, Vote, You};
 use crate::store::Filter;
 
 /// Characters of a note.
@@ -54,6 +54,20 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<ApprovalView>, Problem> {
     Ok(Json(seen_by(&admin, &who, visible(&admin, &who, &id).await?)))
+}
+
+/// What a call would change in files.
+#[derive(Serialize)]
+pub struct Diff {
+    files: Vec<FileDiff>,
+}
+
+/// `GET approvals/{id}/diff`: for tools that say what they write, where the gateway shares the file system.
+pub async fn diff(State(admin): State<Arc<Admin>>, who: Who, Path(id): Path<String>) -> Result<Json<Diff>, Problem> {
+    let held = visible(&admin, &who, &id).await?;
+    let reading = tokio::task::spawn_blocking(move || admin.gate.diff(&held));
+    let files = reading.await.map_err(|_| Problem::unavailable("the files could not be read"))?;
+    Ok(Json(Diff { files }))
 }
 
 /// The body of an approval. What is not built yet is refused rather than ignored.

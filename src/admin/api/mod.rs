@@ -45,6 +45,7 @@ fn table() -> Vec<(&'static str, &'static str, MethodRouter<Arc<Admin>>)> {
         ("get", "/api/v1/approvals/{id}", get(approvals::show)),
         ("post", "/api/v1/approvals/{id}/approve", post(approvals::approve)),
         ("post", "/api/v1/approvals/{id}/reject", post(approvals::reject)),
+        ("get", "/api/v1/approvals/{id}/diff", get(approvals::diff)),
         ("post", "/api/v1/approvals/{id}/claim", post(attend::claim)),
         ("post", "/api/v1/approvals/{id}/extend", post(attend::extend)),
         ("post", "/api/v1/approvals/{id}/reveal", post(attend::reveal)),

@@ -77,7 +77,6 @@ async fn nobody_approves_what_they_were_not_shown() {
         json!({}),
         json!({"digest": null}),
         json!({"digest": DIGEST, "extra": 1}),
-        json!({"digest": DIGEST, "arguments": {"path": "b"}}),
         json!({"digest": DIGEST, "remember": {"scope": "tool"}}),
         json!({"digest": DIGEST, "note": "x".repeat(4001)}),
         json!([]),

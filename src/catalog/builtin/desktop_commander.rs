@@ -11,7 +11,8 @@ pub(super) const DESKTOP_COMMANDER: Server = Server {
         tool("set_config_value", &[("/key", TEXT), ("/origin", TEXT)]).category("config"),
         tool("read_file", &[("/path", READ), ("/sheet", TEXT), ("/range", TEXT), ("/origin", TEXT)]),
         tool("read_multiple_files", &[("/paths/*", READ)]),
-        tool("write_file", &[("/path", WRITE), ("/content", TEXT), ("/mode", TEXT), ("/origin", TEXT)]),
+        tool("write_file", &[("/path", WRITE), ("/content", TEXT), ("/mode", TEXT), ("/origin", TEXT)])
+            .whole_unless("/path", "/content", "/mode", "append"),
         // Changes to a PDF start from `path`. Markdown is rendered in a browser, which loads the files that it names.
         tool(
             "write_pdf",
@@ -53,7 +54,8 @@ pub(super) const DESKTOP_COMMANDER: Server = Server {
                 ("/content/*/*", TEXT),
                 ("/origin", TEXT),
             ],
-        ),
+        )
+        .replaced("/file_path", None, "old_string", "new_string"),
         // `shell` is whatever program is to read the command.
         tool("start_process", &[("/command", COMMAND), ("/shell", CODE), ("/origin", TEXT)]).category("shell"),
         // Typed into a shell or an interpreter that was left in a state nobody knows.

@@ -11,9 +11,10 @@ pub(super) const FILESYSTEM: Server = Server {
         tool("read_text_file", &[("/path", READ)]),
         tool("read_media_file", &[("/path", READ)]),
         tool("read_multiple_files", &[("/paths/*", READ)]),
-        tool("write_file", &[("/path", WRITE), ("/content", TEXT)]),
+        tool("write_file", &[("/path", WRITE), ("/content", TEXT)]).whole("/path", "/content"),
         // Answers with the difference, also where `dryRun` has nothing written.
-        tool("edit_file", &[("/path", READ), ("/path", WRITE), ("/edits/*/oldText", TEXT), ("/edits/*/newText", TEXT)]),
+        tool("edit_file", &[("/path", READ), ("/path", WRITE), ("/edits/*/oldText", TEXT), ("/edits/*/newText", TEXT)])
+            .replaced("/path", Some("/edits"), "oldText", "newText"),
         tool("create_directory", &[("/path", WRITE)]),
         tool("list_directory", &[("/path", READ)]),
         tool("list_directory_with_sizes", &[("/path", READ), ("/sortBy", TEXT)]),
@@ -61,9 +62,10 @@ pub(super) const WORKSPACE: Server = Server {
     tools: &[
         tool("list_files", &[("/path", READ.recursive().missing("."))]).recursive_if("/recursive"),
         tool("read_file", &[("/path", READ)]),
-        tool("write_file", &[("/path", WRITE), ("/content", TEXT)]),
+        tool("write_file", &[("/path", WRITE), ("/content", TEXT)]).whole("/path", "/content"),
         // Tells whether a text is there.
-        tool("edit_file", &[("/path", READ), ("/path", WRITE), ("/old_text", TEXT), ("/new_text", TEXT)]),
+        tool("edit_file", &[("/path", READ), ("/path", WRITE), ("/old_text", TEXT), ("/new_text", TEXT)])
+            .replaced("/path", None, "old_text", "new_text"),
         tool("search_file", &[("/path", READ.recursive().missing(".")), ("/pattern", GLOB)]),
         tool("grep_files", &[("/path", READ.recursive().missing(".")), ("/pattern", TEXT)]),
         tool("execute_cmd", &[("/command", COMMAND), ("/cwd", CWD)]).category("shell"),

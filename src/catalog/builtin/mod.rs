@@ -12,7 +12,7 @@ mod shell;
 
 use std::sync::LazyLock;
 
-use super::{Argument, Catalogue, Dialect, Pointer, Tool};
+use super::{Argument, Catalogue, Dialect, Pointer, Tool, Writes, Writing};
 use crate::record::Access;
 
 /// Every built-in entry with its name.
@@ -56,11 +56,28 @@ struct Line {
     argv: &'static [&'static str],
     recursive_if: Option<&'static str>,
     repository: Option<&'static str>,
+    writes: Option<Write>,
     dialect: Option<Dialect>,
 }
 
+/// How a tool says what it writes, as [`Writing`].
+#[derive(Clone, Copy)]
+enum Write {
+    Whole { path: &'static str, text: &'static str, append: Option<(&'static str, &'static str)> },
+    Replaced { path: &'static str, each: Option<&'static str>, old: &'static str, new: &'static str },
+}
+
 const fn tool(tool: &'static str, arguments: &'static [(&'static str, Mark)]) -> Line {
-    Line { tool, category: None, arguments, argv: &[], recursive_if: None, repository: None, dialect: None }
+    Line {
+        tool,
+        category: None,
+        arguments,
+        argv: &[],
+        recursive_if: None,
+        repository: None,
+        writes: None,
+        dialect: None,
+    }
 }
 
 impl Line {
@@ -78,6 +95,33 @@ impl Line {
 
     const fn repository(self, pointer: &'static str) -> Self {
         Self { repository: Some(pointer), ..self }
+    }
+
+    /// It writes `text` into the file `path`.
+    const fn whole(self, path: &'static str, text: &'static str) -> Self {
+        Self { writes: Some(Write::Whole { path, text, append: None }), ..self }
+    }
+
+    /// It writes `text` into the file `path`, or adds it to that where `switch` is `value`.
+    const fn whole_unless(
+        self,
+        path: &'static str,
+        text: &'static str,
+        switch: &'static str,
+        value: &'static str,
+    ) -> Self {
+        Self { writes: Some(Write::Whole { path, text, append: Some((switch, value)) }), ..self }
+    }
+
+    /// It replaces `old` by `new` in the file `path`, once for each element of `each` where that is given.
+    const fn replaced(
+        self,
+        path: &'static str,
+        each: Option<&'static str>,
+        old: &'static str,
+        new: &'static str,
+    ) -> Self {
+        Self { writes: Some(Write::Replaced { path, each, old, new }), ..self }
     }
 
     const fn recursive_if(self, pointer: &'static str) -> Self {
@@ -180,10 +224,23 @@ impl Line {
             argv: (!self.argv.is_empty()).then(|| self.argv.iter().map(|&word| word.to_owned()).collect()),
             recursive_if: self.recursive_if.map(pointer),
             repository: self.repository.map(pointer),
+            writes: self.writes.map(Write::entry),
             unwrap: None,
             dialect: self.dialect,
             heuristic: false,
         }
+    }
+}
+
+impl Write {
+    fn entry(self) -> Writes {
+        let (path, how) = match self {
+            Self::Whole { path, text, append } => {
+                (path, Writing::Whole(pointer(text), append.map(|(switch, value)| (pointer(switch), value))))
+            }
+            Self::Replaced { path, each, old, new } => (path, Writing::Replaced(each.map(pointer), old, new)),
+        };
+        Writes { path: pointer(path), how }
     }
 }
 

@@ -1,0 +1,154 @@
+//! What a call would change in existing files, as an approver reads it; and what of them the approval binds.
+//!
+//! Shown are the files of tools that say what they write ([`Writes`]), where the gateway shares the file system.
+
+use similar::{ChangeTag, TextDiff};
+
+use super::scripts::{Content, content, hash};
+use super::{Executor, Gate, judged};
+use crate::approval::{Held, NO_FILE, Script};
+use crate::catalog::{Tool, Writes, Writing};
+use crate::facet::{self, FacetKind, Touched};
+use crate::message::{Message, Value};
+use crate::pattern::visible;
+use crate::record::{Access, FileDiff, FileState};
+use crate::secret::Redaction;
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
+/// Lines that are shown of one file, and characters of one line.
+const MOST_LINES: usize = 2_000;
+const LONGEST_LINE: usize = 1_000;
+/// How long two texts are compared.
+const WITHIN: std::time::Duration = std::time::Duration::from_millis(200);
+
+/// The file that a call would write, as an approver is shown it: another content at release is another question. Reads
+/// it: not on a thread that serves others.
+pub fn bound(entry: &Tool, touched: &Touched) -> Option<Script> {
+    let path = target(entry.writes.as_ref()?, touched)?;
+    let content = match content(&path) {
+        Content::Bytes(bytes) => hash(&bytes),
+        Content::NoFile => NO_FILE.to_owned(),
+        // Not shown either.
+        Content::Unbound => return None,
+    };
+    Some(Script { path, content: Some(content) })
+}
+
+/// Where the file that a tool writes really is.
+fn target(writes: &Writes, touched: &Touched) -> Option<String> {
+    let at = format!("/{}", writes.path.0.join("/"));
+    touched.facets.iter().find_map(|facet| match &facet.kind {
+        FacetKind::Path(path) if path.pointer == at && path.access == Some(Access::Write) => {
+            path.physical.first().map(ToString::to_string)
+        }
+        _ => None,
+    })
+}
+
+impl Gate {
+    /// What a held call would change in files, as they are now. Reads them: not on a thread that serves others.
+    pub fn diff(&self, held: &Held) -> Vec<FileDiff> {
+        let Some(executor) = self.executors.get(&held.call().upstream) else { return Vec::new() };
+        let Ok(message) = held.intent.message() else { return Vec::new() };
+        of(executor, &message, held, &self.redaction()).into_iter().collect()
+    }
+}
+
+fn of(executor: &Executor, message: &Message, held: &Held, redaction: &Redaction) -> Option<FileDiff> {
+    let entry = executor.config.catalogue.tool(held.call().tool.as_deref()?, None);
+    let writes = entry.writes.as_ref()?;
+    let arguments = judged::arguments(message)?;
+    let touched = facet::extract(&entry, &executor.space, Some(arguments)).ok()?;
+    let path = target(writes, &touched)?;
+    let shown = |state, lines: Vec<String>, is_cut| FileDiff {
+        path: redaction.text(&visible(&path)),
+        state,
+        lines,
+        truncated: is_cut,
+        moved_on: false,
+    };
+    let before = match content(&path) {
+        Content::Bytes(bytes) => Some(bytes),
+        Content::NoFile => None,
+        Content::Unbound => return Some(shown(FileState::TooLarge, Vec::new(), false)),
+    };
+    let found = before.as_deref().map_or_else(|| NO_FILE.to_owned(), hash);
+    let is_known = held.intent.scripts.iter().any(|one| one.path == path && one.content.as_ref() == Some(&found));
+    let old = match before.as_deref().map(std::str::from_utf8) {
+        None => "",
+        Some(Ok(text)) => text,
+        Some(Err(_)) => return Some(shown(FileState::Binary, Vec::new(), false)),
+    };
+    let diff = match written(&writes.how, old, arguments) {
+        Some(new) => {
+            let state = match &before {
+                None => FileState::New,
+                Some(_) if new == old => FileState::Same,
+                Some(_) => FileState::Changed,
+            };
+            let (lines, is_cut) = compared(&redaction.text(old), &redaction.text(&new));
+            shown(state, lines, is_cut)
+        }
+        None => shown(FileState::Unclear, Vec::new(), false),
+    };
+    // An ended call is compared with what its file is by now.
+    let moved_on = !is_known && held.call().outcome.is_none();
+    Some(FileDiff { moved_on, ..diff })
+}
+
+/// The file after the call; none where that cannot be told.
+fn written(how: &Writing, old: &str, arguments: &Value) -> Option<String> {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    match how {
+        Writing::Whole(pointer, append) => {
+            let new = text(pointer.0.iter().try_fold(arguments, |value, key| value.get(key)))?;
+            let adds = append.as_ref().is_some_and(|(switch, value)| {
+                text(switch.0.iter().try_fold(arguments, |value, key| value.get(key))).as_deref() == Some(*value)
+            });
+            Some(if adds { format!("{old}{new}") } else { new })
+        }
+        Writing::Replaced(each, from, to) => {
+            let edits: Vec<&Value> = match each {
+                None => vec![arguments],
+                Some(list) => {
+                    let list = list.0.iter().try_fold(arguments, |value, key| value.get(key))?;
+                    match &list.kind {
+                        crate::message::json::Kind::Array(edits) => edits.iter().collect(),
+                        _ => return None,
+                    }
+                }
+            };
+            edits.into_iter().try_fold(old.to_owned(), |file, edit| {
+                let (from, to) = (text(edit.get(from))?, text(edit.get(to))?);
+                file.contains(&from).then(|| file.replacen(&from, &to, 1))
+            })
+        }
+    }
+}
+
+/// The changed lines with some around them: `- ` gone, `+ ` new, two blanks for neither, `@@` between; and whether more
+/// were left out.
+fn compared(old: &str, new: &str) -> (Vec<String>, bool) {
+    let diff = TextDiff::configure().timeout(WITHIN).diff_lines(old, new);
+    let mut lines = Vec::new();
+    for (place, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
+        if place > 0 {
+            lines.push("@@".to_owned());
+        }
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            if lines.len() >= MOST_LINES {
+                return (lines, true);
+            }
+            let sign = match change.tag() {
+                ChangeTag::Delete => "- ",
+                ChangeTag::Insert => "+ ",
+                ChangeTag::Equal => "  ",
+            };
+            let line: String =
+                visible(change.value().trim_end_matches(['\n', '\r'])).chars().take(LONGEST_LINE).collect();
+            lines.push(format!("{sign}{line}"));
+        }
+    }
+    (lines, false)
+}
