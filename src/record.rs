@@ -656,6 +656,40 @@ pub struct ClaimRecord {
     pub until: Timestamp,
 }
 
+/// An agent, as the API shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// Its name.
+    pub name: String,
+    /// Its policy group.
+    pub group: String,
+    /// The person it belongs to.
+    pub owner: Option<String>,
+    /// Whether a person is present.
+    pub source: Source,
+    /// Root or sub.
+    pub depth: Depth,
+    /// Who paused it, while its calls are refused.
+    pub paused: Option<PauseRecord>,
+    /// How many of its calls wait for a decision, or for their client.
+    pub waiting: u64,
+    /// How many of its calls run, as far as this process knows.
+    pub running: u64,
+    /// When it last called, as far as this process knows.
+    pub last_call: Option<Timestamp>,
+}
+
+/// Why an agent's calls are refused.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PauseRecord {
+    /// Who ordered it.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: Option<String>,
+}
+
 /// What a held call would change in one file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileDiff {

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod agents;
 pub mod approvals;
 pub mod audit;
 pub mod calls;
@@ -54,6 +55,9 @@ enum Command {
     /// See and stop calls
     #[command(subcommand)]
     Calls(calls::Calls),
+    /// See agents, pause and resume them
+    #[command(subcommand)]
+    Agents(agents::Agents),
     /// Look at the tools of upstreams, and accept them
     #[command(subcommand)]
     Tools(tools::Tools),
@@ -103,6 +107,7 @@ async fn run(command: Command) -> Exit {
         Command::Policy(policy) => policy.run(),
         Command::Approvals(approvals) => approvals.run().await,
         Command::Calls(calls) => calls.run().await,
+        Command::Agents(agents) => agents.run().await,
         Command::Tools(tools) => tools.run().await,
         Command::Audit(audit) => audit.run(),
         Command::Token(token) => token.run(),

@@ -263,10 +263,13 @@ async fn judge_and_run(
         (record(session, &message, &target, &judged), Some(gate.evidence(&target, &message, &judged)))
     });
     drop(turn);
-    let call = Call { session: Arc::clone(session), message, target, record, headers, received: now, evidence };
+    let mut call = Call { session: Arc::clone(session), message, target, record, headers, received: now, evidence };
     let denied = judged.judgement.verdict == Verdict::Deny;
     let refused = if gate.is_draining() {
         Some(Rejection::Draining)
+    } else if let Some(why) = gate.orders.pause_of(&session.agent) {
+        call.record.detail = Some(why);
+        Some(Rejection::Paused)
     } else {
         denied.then(|| judged.judgement.rejection.unwrap_or(Rejection::Policy))
     };
@@ -381,6 +384,12 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
         }
         Reserved::Broken(error) => return hold::unavailable(call, client, &error).await,
     };
+    // Paused while its limits were looked at.
+    if let Some(why) = gate.orders.pause_of(&call.record.agent) {
+        gate.give_back(taken).await;
+        call.record.detail = Some(why);
+        return refuse(call, client, Rejection::Paused).await;
+    }
     call.record.state = CallState::Running;
     call.record.released_at = Some(gate.clock.now());
     let evidence = call.evidence.take();

@@ -189,8 +189,8 @@ fn with_arguments(before: &Held, arguments: &str, max_bytes: usize) -> Result<Me
         (None, None) => return Err(NotEdited::Bad("the request has no parameters".into())),
     };
     let limits = Limits { max_bytes, ..Limits::default() };
-    let message = Message::strict(edited, limits)
-        .map_err(|malformed| NotEdited::Bad(format!("`arguments`: {malformed}")))?;
+    let message =
+        Message::strict(edited, limits).map_err(|malformed| NotEdited::Bad(format!("`arguments`: {malformed}")))?;
     match message.at(&["params", "arguments"]) {
         Some((_, text)) if text.starts_with('{') => Ok(message),
         _ => Err(NotEdited::Bad("`arguments` must be an object".into())),

@@ -82,6 +82,11 @@ pub async fn hold(mut call: Call, judged: Judged, client: Client) {
         }
         Ok(Holding::Attached(held)) => pick_up(call, held, client).await,
         Ok(Holding::Full) => call::refuse(call, client, Rejection::RateLimit).await,
+        // By another process, a moment ago.
+        Ok(Holding::Paused(why)) => {
+            call.record.detail = Some(why);
+            call::refuse(call, client, Rejection::Paused).await;
+        }
         Err(error) => unavailable(call, client, &error).await,
     }
 }

@@ -19,6 +19,7 @@ mod judged;
 mod label;
 mod limits;
 mod link;
+mod orders;
 mod origin;
 mod owed;
 mod permit;
@@ -41,6 +42,7 @@ pub use asked::flag_sentence;
 pub use beside::LARGE;
 pub use edit::{Editor, NotEdited};
 pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Place, Upstream, UpstreamError};
+pub use orders::StopCount;
 pub use permit::Permit;
 pub use reveal::NotRevealed;
 pub use session::{Exchange, Reply, Session, ToClient};
@@ -85,6 +87,7 @@ pub struct Gate {
     clock: Clock,
     recent: recent::Recent,
     held: held::Mirror,
+    orders: orders::Orders,
     /// Calls may be there whose process has ended.
     orphans: Notify,
     rates: limits::Rates,
@@ -176,6 +179,8 @@ pub enum GateEvent {
     Tool(String, String),
     /// The policy was loaded or refused.
     Policy,
+    /// An agent was paused or resumed: its name.
+    Agent(String),
 }
 
 /// Which calls to list.
@@ -280,6 +285,7 @@ impl Gate {
             clock: parts.clock,
             recent: recent::Recent::new(events.clone()),
             held: held::Mirror::default(),
+            orders: orders::Orders::default(),
             orphans: Notify::new(),
             rates: limits::Rates::default(),
             turns: beside::Turns::default(),
@@ -292,6 +298,7 @@ impl Gate {
             in_hand: Arc::default(),
         });
         tools::follow(&gate).await?;
+        orders::follow(&gate).await?;
         unattended::watch(&gate).await?;
         Ok(gate)
     }

@@ -139,6 +139,13 @@ pub fn ended_text(record: &CallRecord) -> (String, Retry) {
             ),
             Retry::AfterMs(1_000),
         ),
+        (CallState::Rejected, Some("paused")) => (
+            format!(
+                "Not run: {label}: {}. Every call is refused until an operator resumes the agent; trying again does not help.",
+                note.unwrap_or("the agent is paused")
+            ),
+            Retry::Never,
+        ),
         (CallState::Rejected, Some("draining")) => {
             (format!("Not run: the gateway is shutting down. Try {label} again in a moment."), Retry::AfterMs(5_000))
         }

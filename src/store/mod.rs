@@ -66,6 +66,8 @@ pub enum Holding {
     Attached(Held),
     /// Too many calls of this agent wait already.
     Full,
+    /// The agent is paused: who paused it, and why.
+    Paused(String),
 }
 
 /// What became of charges against limits.
@@ -113,6 +115,71 @@ pub struct StoredSession {
     /// The process it ends with (standard input and output); none for one that outlives processes (HTTP).
     #[serde(default)]
     pub process: Option<String>,
+}
+
+/// What an operator ordered of all processes that share the folder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// What.
+    pub what: Ordered,
+    /// The revision it is.
+    pub rev: i64,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub by: String,
+    /// Why, for a pause.
+    pub reason: Option<String>,
+}
+
+/// Something ordered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ordered {
+    /// This agent's calls are refused.
+    Pause(String),
+    /// They are not any more.
+    Resume(String),
+    /// What runs now is stopped.
+    Stop(Stopped),
+}
+
+/// Whose calls are stopped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// Those of a session, as it is called in calls.
+    Session(String),
+    /// Those of an agent.
+    Agent(String),
+}
+
+impl Stopped {
+    fn words(&self) -> (&'static str, &str) {
+        match self {
+            Self::Session(key) => ("stop_session", key),
+            Self::Agent(name) => ("stop_agent", name),
+        }
+    }
+}
+
+/// The sentence for a call of a paused agent.
+pub fn paused_by(by: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("{by} paused the agent: {reason}"),
+        None => format!("{by} paused the agent"),
+    }
+}
+
+/// How many held calls an agent has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentCounts {
+    /// The agent.
+    pub agent: String,
+    /// Those that wait for a decision, or for their client.
+    pub waiting: u64,
+    /// Those that run.
+    pub running: u64,
+    /// When the last one was made.
+    pub last_call: Timestamp,
 }
 
 /// Who comes back with which call.
@@ -229,7 +296,7 @@ impl Store {
     pub async fn hold(&self, new: Held, max_waiting: usize) -> Result<Holding, StoreError> {
         let orphan = |holding: Holding| match holding {
             Holding::Created(held) | Holding::Attached(held) => Some(held.approval.call.id),
-            Holding::Full => None,
+            Holding::Full | Holding::Paused(_) => None,
         };
         self.database.attach(move |tables| tables.hold(new, max_waiting), orphan).await
     }
@@ -310,6 +377,56 @@ impl Store {
     /// The database does not work.
     pub async fn give_back(&self, taken: Vec<Taken>) -> Result<(), StoreError> {
         self.database.write(move |tables| tables.give_back(&taken)).await
+    }
+
+    /// Pauses an agent: what of it is held is withdrawn, and nothing of it is held or claimed from then on, in any
+    /// process. Answers the withdrawn calls.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn pause(&self, agent: &str, by: &str, reason: Option<String>) -> Result<Vec<Held>, StoreError> {
+        let [agent, by] = [agent, by].map(str::to_owned);
+        self.database.write(move |tables| tables.pause(&agent, &by, reason.as_deref())).await
+    }
+
+    /// Ends a pause.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn resume(&self, agent: &str, by: &str) -> Result<(), StoreError> {
+        let [agent, by] = [agent, by].map(str::to_owned);
+        self.database.write(move |tables| tables.resume(&agent, &by)).await
+    }
+
+    /// Withdraws what is held of a session or an agent and asks what runs to stop, in every process. Answers the held
+    /// calls that were.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn stop(&self, what: Stopped, by: &str) -> Result<Vec<Held>, StoreError> {
+        let by = by.to_owned();
+        self.database.write(move |tables| tables.stop(&what, &by)).await
+    }
+
+    /// What was ordered after that revision, in order; 0 for all that is still in force.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn orders_since(&self, rev: i64) -> Result<Vec<Order>, StoreError> {
+        self.database.read(move |tables| tables.orders_since(rev)).await
+    }
+
+    /// The revision of the orders, which moves when any process gives one (within 200 ms for another process).
+    pub fn orders(&self) -> watch::Receiver<i64> {
+        self.database.orders()
+    }
+
+    /// How many held calls each agent has.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn counts(&self) -> Result<Vec<AgentCounts>, StoreError> {
+        self.database.read(|tables| tables.counts()).await
     }
 
     /// Keeps a session.

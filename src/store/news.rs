@@ -18,6 +18,7 @@ pub(super) struct News {
     all: broadcast::Sender<Change>,
     each: Mutex<HashMap<String, Watched>>,
     tools: watch::Sender<i64>,
+    orders: watch::Sender<i64>,
     settled: mpsc::UnboundedSender<Held>,
     to_count: Mutex<Option<mpsc::UnboundedReceiver<Held>>>,
 }
@@ -29,6 +30,7 @@ impl News {
             all: broadcast::Sender::new(BACKLOG),
             each: Mutex::default(),
             tools: watch::Sender::new(0),
+            orders: watch::Sender::new(0),
             settled,
             to_count: Mutex::new(Some(to_count)),
         }
@@ -46,9 +48,14 @@ impl News {
         self.tools.subscribe()
     }
 
-    /// The revision of the tools as it is now.
-    pub(super) fn tools_at(&self, rev: i64) {
-        self.tools.send_if_modified(|seen| std::mem::replace(seen, rev) != rev);
+    pub(super) fn orders(&self) -> watch::Receiver<i64> {
+        self.orders.subscribe()
+    }
+
+    /// The revisions of the tools and the orders as they are now.
+    pub(super) fn at(&self, tools: i64, orders: i64) {
+        self.tools.send_if_modified(|seen| std::mem::replace(seen, tools) != tools);
+        self.orders.send_if_modified(|seen| std::mem::replace(seen, orders) != orders);
     }
 
     /// A call that the thread itself ended.

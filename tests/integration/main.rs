@@ -16,6 +16,7 @@ mod inbox;
 mod kill;
 mod layers;
 mod limits;
+mod orders;
 mod origin;
 mod peers_everything;
 mod peers_files;

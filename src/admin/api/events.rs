@@ -18,7 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use super::super::auth::Who;
 use super::super::problem::Problem;
 use super::super::{Admin, closed};
-use super::{approvals, policy};
+use super::{agents, approvals, policy};
 use crate::approval::Held;
 use crate::gate::GateEvent;
 use crate::store::Change;
@@ -97,6 +97,11 @@ impl Feed {
             GateEvent::Tool(upstream, name) => {
                 if let Ok(detail) = self.admin.gate.tool(upstream, name, None).await {
                     self.push("tool", &detail.tool);
+                }
+            }
+            GateEvent::Agent(name) => {
+                if let Some(agent) = agents::seen(&self.admin, &self.who, name).await {
+                    self.push("agent", &agent);
                 }
             }
             GateEvent::Policy => self.push("policy", &policy::in_force(&self.admin)),

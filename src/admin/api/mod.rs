@@ -1,5 +1,6 @@
 //! The API under `/api/v1`, and what probes and Prometheus read.
 
+mod agents;
 mod approvals;
 mod attend;
 mod calls;
@@ -53,6 +54,11 @@ fn table() -> Vec<(&'static str, &'static str, MethodRouter<Arc<Admin>>)> {
         ("get", "/api/v1/calls", get(calls::list)),
         ("get", "/api/v1/calls/{id}", get(calls::show)),
         ("post", "/api/v1/calls/{id}/cancel", post(calls::cancel)),
+        ("get", "/api/v1/agents", get(agents::list)),
+        ("post", "/api/v1/agents/{name}/pause", post(agents::pause)),
+        ("post", "/api/v1/agents/{name}/resume", post(agents::resume)),
+        ("post", "/api/v1/agents/{name}/cancel", post(agents::cancel)),
+        ("post", "/api/v1/sessions/{id}/cancel", post(agents::cancel_session)),
         ("get", "/api/v1/tools", get(tools::list)),
         ("post", "/api/v1/tools/refresh", post(tools::refresh)),
         ("get", "/api/v1/tools/definition", get(tools::definition)),

@@ -289,7 +289,7 @@ fn left(expires: Timestamp, now: Timestamp) -> String {
 }
 
 /// `75` as `1m15s`.
-fn span(seconds: u64) -> String {
+pub fn span(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),

@@ -43,6 +43,9 @@ impl Tables<'_> {
             return Ok(Holding::Attached(earlier));
         }
         let call = new.call();
+        if let Some(why) = self.is_paused(&call.agent)? {
+            return Ok(Holding::Paused(why));
+        }
         let waiting: usize = self
             .conn
             .prepare_cached("SELECT count(*) FROM held WHERE agent = ? AND state = 'awaiting_approval'")?

@@ -3,6 +3,7 @@
 mod counters;
 mod held;
 mod job;
+mod orders;
 mod schema;
 mod small;
 mod tools;
@@ -128,6 +129,11 @@ impl Database {
     /// The revision of the tools, which moves when any process changes one (within 200 ms for another process).
     pub(super) fn tools(&self) -> watch::Receiver<i64> {
         self.news.tools()
+    }
+
+    /// The revision of the orders, likewise.
+    pub(super) fn orders(&self) -> watch::Receiver<i64> {
+        self.news.orders()
     }
 
     async fn ask<T: Send + 'static>(

@@ -103,6 +103,19 @@ CREATE TABLE IF NOT EXISTS definitions (
     PRIMARY KEY (upstream, name, digest)
 ) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS orders (
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    rev INTEGER NOT NULL UNIQUE,
+    at INTEGER NOT NULL,
+    given_by TEXT NOT NULL,
+    reason TEXT,
+    lifted INTEGER NOT NULL DEFAULT FALSE,
+    PRIMARY KEY (kind, subject)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS held_of_agent ON held (agent) WHERE ended_at IS NULL;
+CREATE INDEX IF NOT EXISTS held_of_session ON held (session) WHERE ended_at IS NULL;
+
 CREATE TABLE IF NOT EXISTS counters (
     key TEXT NOT NULL,
     ends INTEGER NOT NULL,

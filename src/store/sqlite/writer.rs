@@ -155,6 +155,7 @@ impl Writer {
         self.transaction(|tables| {
             tables.prune(oldest, KEEP.1)?;
             tables.forget_counters()?;
+            tables.forget_orders()?;
             tables.forget(oldest)
         })
     }
@@ -242,7 +243,7 @@ impl Writer {
             }
             (self.seen, self.others) = (rev, others);
         }
-        self.news.tools_at(self.tables().tools_rev()?);
+        self.news.at(self.tables().tools_rev()?, self.tables().orders_rev()?);
         for id in refresh {
             match self.tables().get(&id) {
                 Ok(held) => self.news.refresh(&id, held),
