@@ -59,7 +59,11 @@ async fn a_paused_agent_calls_nothing_and_what_it_had_waiting_is_withdrawn() {
     assert_eq!(gateway.approve(&held[0]).await.0, 410);
     for (id, tool, arguments) in [(2, "read_file", json!({ "path": "docs/a.md" })), (3, "write_file", write("b.md"))] {
         let refused = agent.call(id, tool, arguments).await;
-        assert_eq!((&about(&refused)["reason"], &about(&refused)["retry"]), (&json!("paused"), &json!("never")), "{refused}");
+        assert_eq!(
+            (&about(&refused)["reason"], &about(&refused)["retry"]),
+            (&json!("paused"), &json!("never")),
+            "{refused}"
+        );
     }
     assert!(gateway.waiting().await.is_empty());
 

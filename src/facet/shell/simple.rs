@@ -41,6 +41,8 @@ pub(super) struct Given {
     pub floors: Vec<Floor>,
     /// Whether something but the caller's input is read from standard input.
     pub input: bool,
+    /// Whether it is looked at in the readings of all shells.
+    pub every_reading: bool,
 }
 
 impl Given {
@@ -126,8 +128,24 @@ impl Walk {
         self.push(Command { bases: vec![None], floors: vec![not_understood(why)], ..Command::default() });
     }
 
+    /// A simple command, in every way that shells read it: who runs the text is not known.
     pub fn simple(&mut self, simple: &ast::SimpleCommand, bases: &Bases) -> Flow {
-        let mut given = self.given();
+        let told = self.told;
+        let (flow, differs) = self.simple_as(simple, bases, false);
+        if !differs {
+            return flow;
+        }
+        let names = self.names.len();
+        self.told = told;
+        let (other, _) = self.simple_as(simple, bases, true);
+        // The second parser sees the text once.
+        self.names.truncate(names);
+        Flow { ok: flow.ok.or(&other.ok), err: flow.err.or(&other.err) }
+    }
+
+    fn simple_as(&mut self, simple: &ast::SimpleCommand, bases: &Bases, posix: bool) -> (Flow, bool) {
+        let mut given = Given { every_reading: true, ..self.given() };
+        given.met.posix = posix;
         let mut words: Vec<Word> = Vec::new();
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             match item {
@@ -165,9 +183,11 @@ impl Walk {
             given.floors.push(not_understood("words after `&>`, which other shells read as a command"));
         }
         let apart = simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(items()).any(apart);
+        let differs = given.met.differs;
         let flow = self.finish(words, given, bases);
         // Other shells read `&>` as `&`: the command runs in a shell of its own, and what follows is another one.
-        if apart { Flow { ok: flow.ok.or(bases), err: flow.err.or(bases) } } else { flow }
+        let flow = if apart { Flow { ok: flow.ok.or(bases), err: flow.err.or(bases) } } else { flow };
+        (flow, differs)
     }
 
     fn item(&mut self, item: &CommandPrefixOrSuffixItem, words: &mut Vec<Word>, given: &mut Given, bases: &Bases) {
@@ -198,6 +218,9 @@ impl Walk {
             self.substitution(&script, bases);
         }
         given.floors.append(&mut given.met.floors);
+        if given.met.differs && !given.every_reading {
+            given.floors.push(not_understood("`$'…'`, which not all shells read in one way"));
+        }
         if words.is_empty() && given.places.is_empty() && given.floors.is_empty() {
             return Flow::same(bases);
         }

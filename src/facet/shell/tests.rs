@@ -89,9 +89,6 @@ fn simple_commands_are_read_by_their_tables() {
         ("cp -T a b", "cp a b r:a w:b"),
         ("cp -t d a b", "cp a b w:d r:a r:b w:d/a w:d/b +-t"),
         ("mv a b", "mv a b d:a/** w:b w:b/a/**"),
-        ("cat {docs/a,b/{c,d}}.md x{,y}", "cat docs/a.md b/c.md b/d.md x xy r:docs/a.md r:b/c.md r:b/d.md r:x r:xy"),
-        ("cat $'a\\x2fb' $'c\\u002fd'", "cat a/b c/d r:a/b r:c/d"),
-        ("cut -d$'\\t' -f1 a", "cut a r:a"),
         ("set -euo pipefail", "set"),
         ("exit 0", "exit 0"),
         ("curl -so /dev/null -w '%{http_code}' h.example", "curl h.example r:http://h.example"),
@@ -137,6 +134,35 @@ fn simple_commands_are_read_by_their_tables() {
         ("sed 's/[a-z]*/x/g' x", "sed s/[a-z]*/x/g x r:x"),
     ] {
         assert_eq!(told(text), [expected.to_owned()], "{text}");
+    }
+}
+
+/// Whatever shell runs the text: dash knows no braces and no `$'…'`, and opens what is called so.
+#[test]
+fn what_shells_read_differently_is_read_in_both_ways() {
+    for (text, expected) in [
+        (
+            "cat {docs/a,b/{c,d}}.md x{,y}",
+            &[
+                "cat docs/a.md b/c.md b/d.md x xy r:docs/a.md r:b/c.md r:b/d.md r:x r:xy",
+                "cat {docs/a,b/{c,d}}.md x{,y} r:{docs/a,b/{c,d}}.md r:x{,y}",
+            ][..],
+        ),
+        (
+            "cat $'a\\x2fb' $'c\\u002fd'",
+            &["cat a/b c/d r:a/b r:c/d", "cat $a\\x2fb $c\\u002fd r:$a\\x2fb r:$c\\u002fd"],
+        ),
+        ("cut -d$'\\t' -f1 a", &["cut a r:a", "cut a r:a"]),
+        ("cp {a,b} c", &["cp a b c r:a r:b w:c w:c/a w:c/b", "cp {a,b} c r:{a,b} w:c w:c/{a,b}"]),
+        ("cat a > $'b\\x63'", &["cat a w:bc r:a", "cat a w:$b\\x63 r:a"]),
+        ("$'rm' x", &["rm x d:x", "$rm x ?:x"]),
+        ("cd {a,b}/c && cat d", &["cd a/c b/c r:a/c r:b/c !", "cd {a,b}/c r:{a,b}/c", "cat d r:d @?|{a,b}/c"]),
+    ] {
+        assert_eq!(told(text), expected, "{text}");
+    }
+    let asks = |text: &str| super::script(text).commands.iter().any(|command| !command.floors.is_empty());
+    for text in ["for f in $'a\\x62'; do ls; done", "case $'a' in a) ls;; esac", "[[ -f $'a' ]]"] {
+        assert!(asks(text), "{text}: {:?}", told(text));
     }
 }
 

@@ -79,6 +79,10 @@ pub(super) struct Met {
     /// Texts that the shell runs to put words together.
     pub scripts: Vec<String>,
     pub floors: Vec<Floor>,
+    /// Reads braces and `$'…'` as a shell does that knows neither (POSIX sh, dash): as themselves.
+    pub posix: bool,
+    /// Whether such a shell reads a word otherwise.
+    pub differs: bool,
 }
 
 impl Met {
@@ -88,7 +92,9 @@ impl Met {
 
     /// Reads a word as it stands in the text, which may be several: `a{b,c}`.
     pub fn words(&mut self, raw: &str, words: &mut Vec<Word>) {
-        match alternatives(raw) {
+        let braces = alternatives(raw);
+        self.differs |= braces.is_some();
+        match braces.filter(|_| !self.posix) {
             Some(all) => words.extend(all.iter().filter(|raw| !raw.is_empty()).map(|raw| self.word(raw))),
             None => words.push(self.word(raw)),
         }
@@ -208,6 +214,11 @@ impl Reading<'_> {
                 if text.contains("\\'") {
                     self.met.floor("a quote within `$'…'`, which not all shells read in one way");
                 }
+                self.met.differs = true;
+                if self.met.posix {
+                    self.known(&format!("${text}"));
+                    return;
+                }
                 if let Some(text) = unescaped(text) {
                     self.known(&text);
                     return;
@@ -273,6 +284,7 @@ impl Reading<'_> {
             let inner = plain.get(at..).unwrap_or_default();
             inner.contains('}') && (inner.contains(',') || inner.contains(".."))
         });
+        let braces = braces && !(self.met.posix && self.met.differs);
         let extended = plain.contains('(') || plain.contains(')');
         let tilde = plain.contains("=~") || plain.contains(":~");
         if braces || extended || tilde {
