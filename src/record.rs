@@ -475,8 +475,148 @@ pub struct Vote {
     pub note: Option<String>,
     /// The digest they were shown.
     pub digest: Option<String>,
+    /// What of it is to be remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remember: Option<Box<Remember>>,
     /// When.
     pub at: Timestamp,
+}
+
+/// How wide a grant is, narrowest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GrantScope {
+    /// This very call.
+    Exact,
+    /// This tool, below a folder.
+    Path,
+    /// Commands that start with these words.
+    Command,
+    /// This tool.
+    Tool,
+}
+
+/// Whose calls a grant is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GrantBound {
+    /// Those of the call's own session.
+    Session,
+    /// Those of its agent, with the same credential.
+    Agent,
+}
+
+/// "Approve and remember", as an approver says it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remember {
+    /// How wide.
+    pub scope: GrantScope,
+    /// The folder, for a scope of `path`.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The words, for a scope of `command`.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// How long, in ms; what the option says if it is left out.
+    #[serde(default)]
+    pub ttl_ms: Option<u64>,
+    /// How many calls; what the option says if it is left out.
+    #[serde(default)]
+    pub uses: Option<u32>,
+    /// Whose calls; the narrowest that the option has if it is left out.
+    #[serde(default)]
+    pub bound: Option<GrantBound>,
+}
+
+/// What may be remembered of a call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GrantOption {
+    /// How wide.
+    pub scope: GrantScope,
+    /// The folder, for a scope of `path`.
+    pub path: Option<String>,
+    /// The words, for a scope of `command`.
+    pub command: Option<String>,
+    /// How the folder is used.
+    #[serde(default)]
+    pub access: Vec<Access>,
+    /// The options that such a command may have.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// What would run without a question, in words.
+    pub sentence: String,
+    /// How long, unless less is asked for, in ms.
+    pub ttl_ms: u64,
+    /// How long at most, in ms.
+    pub max_ttl_ms: u64,
+    /// How many calls, unless another number is asked for.
+    pub uses: u32,
+    /// Whose calls, the narrowest first.
+    pub bound: Vec<GrantBound>,
+}
+
+/// Where a grant stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantState {
+    /// It lets calls pass.
+    Active,
+    /// Its time is over.
+    Expired,
+    /// All its uses are.
+    UsedUp,
+    /// A person ended it.
+    Revoked,
+    /// What it was bound to has changed.
+    Ended,
+}
+
+/// A grant, as the API shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GrantRecord {
+    /// `gr_…`.
+    pub id: String,
+    /// Where it stands.
+    pub state: GrantState,
+    /// How wide.
+    pub scope: GrantScope,
+    /// What runs without a question, in words.
+    pub sentence: String,
+    /// Who asked: the rules, or `otherwise:GROUP`, that it lifts.
+    pub rule: String,
+    /// The agent.
+    pub agent: String,
+    /// Its policy group.
+    pub group: String,
+    /// The session, where it is bound to one.
+    pub session: Option<String>,
+    /// Whose calls.
+    pub bound: GrantBound,
+    /// The upstream.
+    pub upstream: String,
+    /// The tool.
+    pub tool: Option<String>,
+    /// The folder.
+    pub path: Option<String>,
+    /// The words.
+    pub command: Option<String>,
+    /// How many calls it still lets pass.
+    pub uses_left: u32,
+    /// How many it has.
+    pub used: u32,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// Who approved it.
+    pub by: Vec<String>,
+    /// The approval it was made with.
+    pub from: String,
+    /// When it ended before its time.
+    pub ended_at: Option<Timestamp>,
+    /// Who or what ended it.
+    pub ended_by: Option<String>,
 }
 
 /// How urgent an approval is.
@@ -628,8 +768,8 @@ pub struct ApprovalRecord {
     /// By how much its end was put off, in ms.
     #[serde(default)]
     pub extended_ms: u64,
-    /// What could be remembered.
-    pub grant_options: Vec<serde_json::Value>,
+    /// What could be remembered, the narrowest first.
+    pub grant_options: Vec<GrantOption>,
 }
 
 /// What a call was before an approver changed its arguments.

@@ -74,9 +74,12 @@ pub struct Intent {
     /// A digest of the places it touches, unredacted.
     #[serde(default)]
     pub places: String,
-    /// What it would run as a script.
+    /// What it would run as a script, and the file whose change people are shown.
     #[serde(default)]
     pub scripts: Vec<Script>,
+    /// A digest of this very call, whatever the files are by now that it changes: what a grant for it is bound to.
+    #[serde(default)]
+    pub very_call: Option<String>,
     /// Where it would run.
     #[serde(default)]
     pub origin: Origin,
@@ -112,6 +115,9 @@ pub struct Script {
     pub path: String,
     /// `sha256:…`, or [`NO_FILE`]; none where it is too large to be bound, or cannot be read.
     pub content: Option<String>,
+    /// Whether it is one whose change people are shown.
+    #[serde(default)]
+    pub shown: bool,
 }
 
 /// The content of a file that is not there yet.

@@ -53,6 +53,7 @@ pub(crate) fn held(id: &str) -> Held {
             definition: None,
             places: String::new(),
             scripts: Vec::new(),
+            very_call: None,
             origin: Origin { process: Some("here".into()), gone_since: None, executor: EXECUTOR.into() },
         },
         terms: Terms {
@@ -81,6 +82,7 @@ pub(crate) fn vote(by: &str, decision: Decision) -> Event {
         channel: "api".into(),
         note: Some("because".into()),
         digest: Some(DIGEST.into()),
+        remember: None,
         at: at(0),
     };
     Event::Vote { vote, sole_approver: false }

@@ -237,6 +237,14 @@ impl Client {
         self.ask(Method::POST, self.url(path, &[])?, Some(body.to_string())).await
     }
 
+    /// Deletes `path`.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub async fn delete(&self, path: &str) -> Result<String, Failure> {
+        self.ask(Method::DELETE, self.url(path, &[])?, None).await
+    }
+
     /// Opens the event stream.
     ///
     /// # Errors

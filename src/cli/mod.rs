@@ -7,6 +7,7 @@ pub mod calls;
 pub mod client;
 pub mod demo;
 pub mod exit;
+pub mod grants;
 pub mod init;
 pub mod policy;
 pub mod say;
@@ -55,6 +56,9 @@ enum Command {
     /// See and stop calls
     #[command(subcommand)]
     Calls(calls::Calls),
+    /// See what was approved to be remembered, and end it
+    #[command(subcommand)]
+    Grants(grants::Grants),
     /// See agents, pause and resume them
     #[command(subcommand)]
     Agents(agents::Agents),
@@ -107,6 +111,7 @@ async fn run(command: Command) -> Exit {
         Command::Policy(policy) => policy.run(),
         Command::Approvals(approvals) => approvals.run().await,
         Command::Calls(calls) => calls.run().await,
+        Command::Grants(grants) => grants.run().await,
         Command::Agents(agents) => agents.run().await,
         Command::Tools(tools) => tools.run().await,
         Command::Audit(audit) => audit.run(),

@@ -104,6 +104,7 @@ impl Default for ApprovalsConfig {
             expires: Duration::from_secs(15 * 60),
             hold_grace: Duration::from_secs(120),
             result_ttl: Duration::from_secs(600),
+            grant_ttl: Duration::from_secs(900),
             max_waiting: 20,
             allow_self: AllowSelf::Single,
         }

@@ -276,6 +276,8 @@ pub struct ApprovalsConfig {
     pub hold_grace: Duration,
     /// How long a result nobody was attached for is kept.
     pub result_ttl: Duration,
+    /// How long a grant lasts at most.
+    pub grant_ttl: Duration,
     /// Waiting calls per agent; over it `rate_limit`.
     pub max_waiting: usize,
     /// Whether owners may decide their own agent's calls.

@@ -469,6 +469,11 @@ impl std::fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
+/// Whether the first operand of that program says what it does (`git push`).
+pub fn has_subcommands(program: &str) -> bool {
+    shell::is_family(program)
+}
+
 #[cfg(test)]
 mod tests {
     use super::FloorWhy;

@@ -238,7 +238,8 @@ async fn judge_and_run(
         return client.answer(nobody(session, &client)).await;
     };
     let now = gate.clock.now();
-    let judged = match judged(policy, &session.executor, &agent, &target, &message, now, now).await {
+    let grants = gate.grants.of(session, &target, client.credential.as_ref(), now);
+    let judged = match judged(policy, &session.executor, &agent, &target, &message, now, now, &grants).await {
         Ok(judged) => judged,
         Err(malformed) => {
             hold::let_go(session, earlier).await;
@@ -253,7 +254,9 @@ async fn judge_and_run(
     };
     gate.metrics.judged(started.elapsed());
     let is_held = earlier.is_some();
-    if is_held || judged.judgement.verdict != Verdict::Allow {
+    let asks = judged.judgement.verdict == Verdict::Ask && !is_held;
+    // What is allowed is counted when its limits are known; what asks, when no grant lets it pass.
+    if !asks && (is_held || judged.judgement.verdict != Verdict::Allow) {
         gate.metrics.said(&agent.config.group, judged.judgement.verdict);
     }
     if let Some(shadow) = &judged.judgement.shadow {
@@ -276,6 +279,19 @@ async fn judge_and_run(
     if let Some(reason) = refused {
         hold::let_go(session, earlier).await;
         return refuse(call, client, reason).await;
+    }
+    if asks {
+        match gate.granted(&grants, &judged, &call).await {
+            Ok(Some((grant, judgement))) => {
+                call.record.verdict = Some(Verdict::Allow);
+                call.record.decided_by.clone_from(&judgement.decided_by);
+                call.record.reasons.clear();
+                call.record.grant = Some(grant);
+                return run(call, Judged { judgement, ..judged }, client).await;
+            }
+            Ok(None) => gate.metrics.said(&agent.config.group, Verdict::Ask),
+            Err(error) => return hold::unavailable(call, client, &error).await,
+        }
     }
     match earlier {
         // Its tool was accepted while it waited for that alone: there is nothing left to ask.
@@ -375,18 +391,26 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     gate.metrics.said(&judged.agent.config.group, verdict);
     let taken = match reserved {
         Reserved::Taken(taken) => taken,
-        Reserved::Over(over) => return refuse_over(call, client, over).await,
+        Reserved::Over(over) => {
+            gate.give_grant_back(call.record.grant.as_deref()).await;
+            return refuse_over(call, client, over).await;
+        }
         Reserved::Asks(over) => {
+            gate.give_grant_back(call.record.grant.as_deref()).await;
             let judged = Judged { judgement: judged.judgement.over(&over), ..judged };
             let asked = record(&call.session, &call.message, &call.target, &judged);
             call.record = CallRecord { id: call.record.id, created_at: call.record.created_at, ..asked };
             return Box::pin(hold::hold(call, judged, client)).await;
         }
-        Reserved::Broken(error) => return hold::unavailable(call, client, &error).await,
+        Reserved::Broken(error) => {
+            gate.give_grant_back(call.record.grant.as_deref()).await;
+            return hold::unavailable(call, client, &error).await;
+        }
     };
     // Paused while its limits were looked at.
     if let Some(why) = gate.orders.pause_of(&call.record.agent) {
         gate.give_back(taken).await;
+        gate.give_grant_back(call.record.grant.as_deref()).await;
         call.record.detail = Some(why);
         return refuse(call, client, Rejection::Paused).await;
     }
@@ -395,6 +419,7 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let evidence = call.evidence.take();
     if let Err(what) = beside(&call.message, || gate.begin(&call.record, evidence)) {
         gate.give_back(taken).await;
+        gate.give_grant_back(call.record.grant.as_deref()).await;
         call.record.state = CallState::Failed;
         call.record.detail = Some(what);
         gate.ended(&mut call.record, None);
@@ -413,6 +438,9 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let ended = forward(permit, run, &client, stop.asked()).await;
     gate.settle_limits(taken, &ended).await;
     settle(&mut call.record, &ended);
+    if matches!(ended, Ended::Unsent(_) | Ended::Broke(_)) && !call.record.may_have_run {
+        gate.give_grant_back(call.record.grant.as_deref()).await;
+    }
     beside(&call.message, || gate.ended(&mut call.record, None));
     client.answer(answer(&call, &ended, &client.id, None)).await;
 }

@@ -87,6 +87,7 @@ impl Gate {
                 tracing::info!(version, "the policy was loaded");
                 let _ = self.events.send(GateEvent::Policy);
                 super::tools::announce(self);
+                self.end_unbound_grants().await;
                 Ok(in_force)
             }
             Err(errors) => {
@@ -194,7 +195,7 @@ impl Gate {
         self.note(
             "approval.vote",
             &json!({"approval": held.approval.id, "call": held.call().id, "by": vote.by,
-                "teams": vote.teams, "decision": vote.decision, "channel": vote.channel, "note": vote.note, "digest": vote.digest,
+                "teams": vote.teams, "decision": vote.decision, "channel": vote.channel, "note": vote.note, "digest": vote.digest, "remember": vote.remember,
                 "label": held.call().label}),
         );
         if held.approval.state != ApprovalState::Waiting {
@@ -206,6 +207,7 @@ impl Gate {
             };
             tracing::info!(call = held.call().id, by = vote.by, channel = vote.channel, "a call was {word}");
         }
+        self.remember(&held, &vote).await?;
         Ok(held)
     }
 

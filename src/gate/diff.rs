@@ -32,7 +32,7 @@ pub fn bound(entry: &Tool, touched: &Touched) -> Option<Script> {
         // Not shown either.
         Content::Unbound => return None,
     };
-    Some(Script { path, content: Some(content) })
+    Some(Script { path, content: Some(content), shown: true })
 }
 
 /// Where the file that a tool writes really is.

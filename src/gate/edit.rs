@@ -111,6 +111,7 @@ impl Gate {
             channel: editor.channel,
             note: editor.note,
             digest: held.call().digest.clone(),
+            remember: None,
             at: self.clock.now(),
         };
         Ok(self.vote(&held.approval.id, vote).await?)
@@ -141,7 +142,7 @@ impl Gate {
             return Err(NotEdited::NotHere("its agent is no longer configured".into()));
         };
         let (now, received) = (self.clock.now(), before.call().created_at);
-        let judged = judged(self.policy().policy, &session.executor, &agent, &target, message, now, received)
+        let judged = judged(self.policy().policy, &session.executor, &agent, &target, message, now, received, &[])
             .await
             .map_err(|malformed| NotEdited::Bad(malformed.to_string()))?;
         if judged.judgement.verdict == Verdict::Deny {
@@ -163,6 +164,8 @@ impl Gate {
             ..before.terms.clone()
         });
         asked::show(&mut approval, &terms, &judged.scripts, now);
+        // What the agent asks again is not what was approved.
+        approval.grant_options.clear();
         Ok((approval, terms, judged, evidence))
     }
 }

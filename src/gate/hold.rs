@@ -16,7 +16,7 @@ use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, Session, ToClient};
 use super::unattended::era_word;
-use super::{asked, edit, shown};
+use super::{asked, edit, grants, shown};
 use crate::approval::{Event, Held, Intent};
 use crate::facet::FloorWhy;
 use crate::message::Message;
@@ -274,6 +274,7 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
         grant_options: Vec::new(),
     };
     asked::show(&mut approval, &terms, &judged.scripts, now);
+    approval.grant_options = grants::options(&judged.offers, &approval.call, gate.config().approvals.grant_ttl);
     Held {
         approval,
         intent: Intent {
@@ -286,6 +287,7 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
             definition: call.target.definition().map(|d| d.digest.clone()),
             places: shown::places_digest(&judged.judgement),
             scripts: judged.scripts.clone(),
+            very_call: grants::very_call(call, judged),
             origin: call.session.executor.origin(),
         },
         terms,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::beside::LARGE;
+use super::grants::Active;
 use super::tools::Definition;
 use super::{Executor, diff, roots, scripts};
 use crate::approval::Script;
@@ -12,7 +13,7 @@ use crate::facet::{self, Facet, FacetKind, Floor, Malformed, Touched};
 use crate::identity::{Agent, Standing, Unsound};
 use crate::message::json::Kind;
 use crate::message::{Message, Span, Value};
-use crate::policy::{CLAIM, Claimed, Judgement, Policy, Subject, judge, needs_walk};
+use crate::policy::{self, CLAIM, Claimed, Judgement, Offer, Policy, Subject, judge, needs_walk};
 use crate::record::Verdict;
 
 /// What a request is to the policy.
@@ -62,6 +63,10 @@ pub struct Judged {
     pub judgement: Judgement,
     /// For an ask: what it would run as a script, and the file whose change people are shown.
     pub scripts: Vec<Script>,
+    /// For an ask: what may be remembered of it.
+    pub offers: Vec<Offer>,
+    /// For an ask: the grants that would lift it, and the judgement then.
+    pub lifted: Vec<(Arc<Active>, Judgement)>,
     /// The policy's version.
     pub policy: String,
     /// Who calls: by a signed claim, or the agent's settings.
@@ -69,7 +74,8 @@ pub struct Judged {
 }
 
 /// Judges a request now: file system and policy as they are, `now` for what has a date; `received` is when its client sent
-/// it, at which a signed claim must be good.
+/// it, at which a signed claim must be good. Of the grants, those that lift an ask are told.
+#[allow(clippy::too_many_arguments, reason = "each is a side of the one question")]
 pub async fn judged(
     policy: Arc<Policy>,
     executor: &Arc<Executor>,
@@ -78,6 +84,7 @@ pub async fn judged(
     message: &Arc<Message>,
     now: Timestamp,
     received: Timestamp,
+    grants: &[Arc<Active>],
 ) -> Result<Judged, Malformed> {
     let standing = agent.standing(message.params_tree(), received);
     let request = Request {
@@ -87,6 +94,7 @@ pub async fn judged(
         agent: Arc::clone(agent),
         target: target.clone(),
         message: Arc::clone(message),
+        grants: grants.to_vec(),
         now,
     };
     // A file whose change would be shown is read.
@@ -116,6 +124,7 @@ struct Request {
     agent: Arc<Agent>,
     target: Target,
     message: Arc<Message>,
+    grants: Vec<Arc<Active>>,
     now: Timestamp,
 }
 
@@ -177,11 +186,29 @@ impl Request {
             let shown = self.target.definition().and_then(|definition| diff::bound(&definition.entry, &touched));
             scripts.extend(shown);
         }
+        let (mut offers, mut lifted) = (Vec::new(), Vec::new());
+        // An ask of the gateway's own, or one that a walk found, is answered for the very call alone.
+        if judgement.verdict == Verdict::Ask {
+            let space = &self.executor.space;
+            offers = policy::offers(&self.policy, &subject, &touched, space, &judgement);
+            if needs_walk(&touched) {
+                offers.truncate(1);
+            } else {
+                let lifting = self.grants.iter().filter_map(|active| {
+                    let lift = active.lift().filter(|_| active.is_bound(&self.policy, &agent.group))?;
+                    let judgement = policy::lifted(&self.policy, &subject, &touched, space, lift)?;
+                    Some((Arc::clone(active), judgement))
+                });
+                lifted = lifting.collect();
+            }
+        }
         Judged {
             touched,
             agent: Arc::clone(&self.agent),
             judgement,
             scripts,
+            offers,
+            lifted,
             policy: self.policy.version.clone(),
             standing,
         }

@@ -12,6 +12,7 @@ mod desk;
 mod diff;
 mod edit;
 mod forward;
+mod grants;
 mod headers;
 mod held;
 mod hold;
@@ -88,6 +89,7 @@ pub struct Gate {
     recent: recent::Recent,
     held: held::Mirror,
     orders: orders::Orders,
+    grants: grants::Grants,
     /// Calls may be there whose process has ended.
     orphans: Notify,
     rates: limits::Rates,
@@ -181,6 +183,8 @@ pub enum GateEvent {
     Policy,
     /// An agent was paused or resumed: its name.
     Agent(String),
+    /// A grant was made, used or ended: its id.
+    Grant(String),
 }
 
 /// Which calls to list.
@@ -286,6 +290,7 @@ impl Gate {
             recent: recent::Recent::new(events.clone()),
             held: held::Mirror::default(),
             orders: orders::Orders::default(),
+            grants: grants::Grants::default(),
             orphans: Notify::new(),
             rates: limits::Rates::default(),
             turns: beside::Turns::default(),
@@ -299,6 +304,7 @@ impl Gate {
         });
         tools::follow(&gate).await?;
         orders::follow(&gate).await?;
+        grants::follow(&gate).await?;
         unattended::watch(&gate).await?;
         Ok(gate)
     }

@@ -11,7 +11,7 @@ use super::hold::changed;
 use super::judged::{Judged, canonical_paths, judged};
 use super::limits::Reserved;
 use super::owed::{Net, Unsettled};
-use super::{Gate, Permit, Session, asked, edit, headers, scripts, shown};
+use super::{Gate, Permit, Session, asked, edit, grants, headers, scripts, shown};
 use crate::approval::{Event, Held, Kept, Terms};
 use crate::policy::Charge;
 use crate::record::{ApprovalState, Outcome, Rejection, Verdict};
@@ -155,6 +155,11 @@ fn ask_again(call: &Call, held: &Held, judged: &Judged, terms: Terms) -> Event {
     let mut approval = held.approval.clone();
     approval.call.rejudge(fresh);
     asked::show(&mut approval, &terms, &judged.scripts, call.session.gate.clock.now());
+    let longest = call.session.gate.config().approvals.grant_ttl;
+    // What an approver changed is not what the agent asks again.
+    if approval.edited_from.is_none() {
+        approval.grant_options = grants::options(&judged.offers, &approval.call, longest);
+    }
     Event::Rejudged { approval: Box::new(approval), terms }
 }
 
@@ -193,7 +198,7 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
         return Err(stale("the agent's credential it came with is no longer good"));
     }
     let executor = &call.session.executor;
-    let mut judged = judged(policy, executor, &agent, &call.target, &call.message, now, call.received)
+    let mut judged = judged(policy, executor, &agent, &call.target, &call.message, now, call.received, &[])
         .await
         .map_err(|malformed| stale(&malformed.to_string()))?;
     // The limits that the approver was told of ask again, whether or not there is room by now.

@@ -39,9 +39,9 @@ pub fn read(touched: &Touched) -> Vec<Script> {
             match content(&path) {
                 Content::NoFile => {}
                 Content::Bytes(bytes) if scripts.len() < MOST => {
-                    scripts.push(Script { path, content: Some(hash(&bytes)) });
+                    scripts.push(Script { path, content: Some(hash(&bytes)), shown: false });
                 }
-                Content::Bytes(_) | Content::Unbound => scripts.push(Script { path, content: None }),
+                Content::Bytes(_) | Content::Unbound => scripts.push(Script { path, content: None, shown: false }),
             }
         }
     }

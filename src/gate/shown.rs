@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
 use super::judged::Judged;
-use crate::approval::Terms;
+use crate::approval::{Script, Terms};
 use crate::catalog::{Argument, Tool};
 use crate::message::json::{Kind, Member};
 use crate::message::{Message, Value};
@@ -87,6 +87,21 @@ fn write_key(key: &str, text: &mut Vec<u8>) {
 /// The shown digest: the attach key, the tool's definition, what the call touches, what its approval takes and the
 /// content of what it would run as a script.
 pub fn digest(attach_key: &str, definition: Option<&str>, judged: &Judged, terms: Option<&Terms>) -> String {
+    digest_with(attach_key, definition, judged, terms, |_| true)
+}
+
+/// The digest of this very call, whatever the files are by now that it would change.
+pub fn very_call(attach_key: &str, definition: Option<&str>, judged: &Judged, terms: Option<&Terms>) -> String {
+    digest_with(attach_key, definition, judged, terms, |file| !file.shown)
+}
+
+fn digest_with(
+    attach_key: &str,
+    definition: Option<&str>,
+    judged: &Judged,
+    terms: Option<&Terms>,
+    is_bound: impl Fn(&Script) -> bool,
+) -> String {
     let mut hash = Sha256::new();
     let mut part = |text: &str| {
         hash.update((text.len() as u64).to_be_bytes());
@@ -96,7 +111,7 @@ pub fn digest(attach_key: &str, definition: Option<&str>, judged: &Judged, terms
     part(definition.unwrap_or_default());
     part(&places_digest(&judged.judgement));
     part(&terms.and_then(|terms| serde_json::to_string(terms).ok()).unwrap_or_default());
-    for script in &judged.scripts {
+    for script in judged.scripts.iter().filter(|file| is_bound(file)) {
         part(&script.path);
         part(script.content.as_deref().unwrap_or_default());
     }

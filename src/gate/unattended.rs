@@ -227,7 +227,7 @@ async fn may_still_run(gate: &Arc<Gate>, held: &Held) -> Result<(), String> {
         None => other_target(&message),
     };
     let (now, received) = (gate.clock.now(), held.call().created_at);
-    let judged = judged(gate.policy().policy, executor, &agent, &target, &message, now, received).await;
+    let judged = judged(gate.policy().policy, executor, &agent, &target, &message, now, received, &[]).await;
     let judgement = judged.map_err(|malformed| malformed.to_string())?.judgement;
     match judgement.verdict {
         Verdict::Deny => Err(format!("now denied by {}", judgement.decided_by.join(", "))),

@@ -31,6 +31,7 @@ impl Fixture {
             note: None,
             teams: Vec::new(),
             digest: held.call().digest.clone(),
+            remember: None,
             at: Clock::system().now(),
         };
         self.gate.vote(&held.approval.id, vote).await.unwrap();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::approval::{Approval, Grants};
 use super::commands::{Running, denies_a_word, may_run_words};
 use super::fields::{Target, Thing};
+use super::grant::Lift;
 use super::index::{Concerning, Names, Near};
 use super::judge::{Subject, kind_record, matches, target};
 use super::model::{Counts, Group, Policy, Rule};
@@ -99,6 +100,8 @@ pub(super) struct Bench<'a> {
     in_shadow: bool,
     /// The group's rules that could match, and the guardrails.
     rules: [Option<Concerning<'a>>; 2],
+    /// The grant that lifts an ask, if one does.
+    lift: Option<&'a Lift>,
     /// What [`Self::hides_denied`] found, by command: each of its paths asks again.
     hiding: RefCell<HashMap<*const CommandFacet, Counts>>,
 }
@@ -109,7 +112,12 @@ impl<'a> Bench<'a> {
         let in_shadow = group.is_some_and(|group| group.is_in_shadow(subject.at));
         let names = Names::of(subject);
         let rules = [group.map(|group| group.rules.concerning(&names)), Some(policy.guardrails.concerning(&names))];
-        Self { policy, subject, group, in_shadow, rules, hiding: RefCell::default() }
+        Self { policy, subject, group, in_shadow, rules, lift: None, hiding: RefCell::default() }
+    }
+
+    /// The same where a grant lifts an ask.
+    pub fn lifting(self, lift: Option<&'a Lift>) -> Self {
+        Self { lift, ..self }
     }
 
     /// The rules of the group that could match what is near, then the guardrails, each with where it counts.
@@ -165,6 +173,7 @@ impl<'a> Bench<'a> {
         let target = target(facet, facets);
         let mut said = self.by_rules(target);
         self.where_no_rule_matches(facet, target, &mut said);
+        self.lifted(target, &mut said);
         let mut below = None;
         let mut floors: BTreeMap<FloorRecord, (Counts, Vec<Option<&'a Approval>>)> = facet
             .floors
@@ -228,6 +237,22 @@ impl<'a> Bench<'a> {
         if self.in_shadow {
             let label = format!("shadow:{}", self.subject.group);
             said.push(Said::plainly(label, Verdict::Allow, Counts { now: true, then: false }));
+        }
+    }
+
+    /// Where a grant covers the facet as an allow would, the ask that it is bound to is an allow.
+    fn lifted(&self, target: Target<'_>, said: &mut [Said<'a>]) {
+        let Some(lift) = self.lift else { return };
+        if self.hides_denied(target.running).any() || !lift.covers(self.subject, target) {
+            return;
+        }
+        let own = |said: &&mut Said<'_>| {
+            said.label == lift.asker && said.verdict == Verdict::Ask && !said.rule.is_some_and(|rule| rule.guardrail)
+        };
+        for said in said.iter_mut().filter(own) {
+            said.verdict = Verdict::Allow;
+            said.label.clone_from(&lift.label);
+            said.approvals.clear();
         }
     }
 

@@ -8,6 +8,7 @@ use super::bench::{Bench, Judged, Said};
 use super::claimed::Claimed;
 use super::commands::{Running, covers};
 use super::fields::{Reading, Sure, Target, Thing};
+use super::grant::Lift;
 use super::limit::{Charge, Limit, Then};
 use super::model::{Counts, Policy, Rule};
 use super::reach;
@@ -90,6 +91,16 @@ impl Judgement {
         }
     }
 
+    /// The judgement of the call where a grant for this very call lifts all that asks.
+    #[must_use]
+    pub fn granted(mut self, label: String) -> Self {
+        self.verdict = Verdict::Allow;
+        self.decided_by = vec![label];
+        self.reasons.clear();
+        self.requirement = None;
+        self
+    }
+
     /// The judgement of a call that is over limits that ask: held, whatever else asks.
     #[must_use]
     pub fn over(mut self, over: &[Charge]) -> Self {
@@ -135,7 +146,18 @@ pub struct FacetJudgement {
 
 /// Judges a call. Pure but for the walks below recursive facets ([`needs_walk`]), which block for up to 50 ms each.
 pub fn judge(policy: &Policy, subject: &Subject<'_>, touched: &Touched, space: &Space) -> Judgement {
-    judge_and(policy, subject, touched, space, |_, _, _| ())
+    judge_and(policy, subject, touched, space, None, |_, _, _| ())
+}
+
+/// [`judge`], where a grant lifts one ask.
+pub(super) fn judge_lifted(
+    policy: &Policy,
+    subject: &Subject<'_>,
+    touched: &Touched,
+    space: &Space,
+    lift: &Lift,
+) -> Judgement {
+    judge_and(policy, subject, touched, space, Some(lift), |_, _, _| ())
 }
 
 /// [`judge`], and how it came about.
@@ -146,7 +168,7 @@ pub(super) fn judge_with_advice(
     space: &Space,
 ) -> (Judgement, Advice) {
     let mut told = Advice::default();
-    let judgement = judge_and(policy, subject, touched, space, |bench, facets, judged| {
+    let judgement = judge_and(policy, subject, touched, space, None, |bench, facets, judged| {
         told.needed_for_allow.extend(advice::needed_for_allow(bench, facets, judged));
         told.decided_by.extend(judged.iter().map(Judged::decided_by));
     });
@@ -169,10 +191,12 @@ fn judge_and(
     subject: &Subject<'_>,
     touched: &Touched,
     space: &Space,
+    lift: Option<&Lift>,
     mut also: impl FnMut(&Bench<'_>, &[Facet], &[Judged<'_>]),
 ) -> Judgement {
     let calls = calls(subject, touched);
-    let benches: Vec<_> = calls.iter().map(|(subject, touched)| (Bench::new(policy, subject), *touched)).collect();
+    let benches: Vec<_> =
+        calls.iter().map(|(subject, touched)| (Bench::new(policy, subject).lifting(lift), *touched)).collect();
     let bare = [Facet { kind: FacetKind::Bare, floors: Vec::new() }];
     let (mut judged, mut charged): (Vec<Judged<'_>>, Vec<Charge>) = Default::default();
     let (mut walks, mut before) = (Vec::new(), 0);

@@ -117,6 +117,28 @@ pub struct StoredSession {
     pub process: Option<String>,
 }
 
+/// A grant, and what it is bound to.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct StoredGrant {
+    /// The revision of its last change.
+    #[serde(skip)]
+    pub rev: i64,
+    /// As people see it.
+    pub record: crate::record::GrantRecord,
+    /// Who asked, each with a digest of what it says.
+    pub askers: Vec<(String, String)>,
+    /// What it covers.
+    pub granted: crate::policy::Granted,
+    /// The digest of the tool's definition.
+    pub definition: Option<String>,
+    /// For a grant of one very call: the digest of what was shown.
+    pub digest: Option<String>,
+    /// The hash of the token that the call came with.
+    pub credential: Option<String>,
+    /// Who approved it, each with the teams they voted for.
+    pub voters: Vec<(String, Vec<String>)>,
+}
+
 /// What an operator ordered of all processes that share the folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Order {
@@ -427,6 +449,64 @@ impl Store {
     /// The database does not work.
     pub async fn counts(&self) -> Result<Vec<AgentCounts>, StoreError> {
         self.database.read(|tables| tables.counts()).await
+    }
+
+    /// Keeps a new grant.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn put_grant(&self, grant: StoredGrant) -> Result<(), StoreError> {
+        self.database.write(move |tables| tables.put_grant(&grant)).await
+    }
+
+    /// Takes one use of a grant, at most once whoever races; none where none is left, or it has ended.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn take_grant(&self, id: &str) -> Result<Option<StoredGrant>, StoreError> {
+        let id = id.to_owned();
+        self.database.write(move |tables| tables.take_grant(&id)).await
+    }
+
+    /// Gives a use back for a call that did not run.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn give_grant_back(&self, id: &str) -> Result<(), StoreError> {
+        let id = id.to_owned();
+        self.database.write(move |tables| tables.give_grant_back(&id)).await
+    }
+
+    /// Ends a grant before its time: a person's doing (`revoked`), or what it is bound to has changed. None where it has
+    /// ended already.
+    ///
+    /// # Errors
+    /// Not found, or the database does not work.
+    pub async fn end_grant(&self, id: &str, by: &str, revoked: bool) -> Result<Option<StoredGrant>, StoreError> {
+        let [id, by] = [id, by].map(str::to_owned);
+        self.database.write(move |tables| tables.end_grant(&id, &by, revoked)).await
+    }
+
+    /// A grant.
+    ///
+    /// # Errors
+    /// Not found, or the database does not work.
+    pub async fn grant(&self, id: &str) -> Result<StoredGrant, StoreError> {
+        let id = id.to_owned();
+        self.database.read(move |tables| tables.grant(&id)).await
+    }
+
+    /// The grants that changed after that revision, in order; 0 for all that are remembered.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn grants_since(&self, rev: i64) -> Result<Vec<StoredGrant>, StoreError> {
+        self.database.read(move |tables| tables.grants_since(rev)).await
+    }
+
+    /// The revision of the grants, which moves when any process changes one (within 200 ms for another process).
+    pub fn grant_changes(&self) -> watch::Receiver<i64> {
+        self.database.grants()
     }
 
     /// Keeps a session.

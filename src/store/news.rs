@@ -19,6 +19,7 @@ pub(super) struct News {
     each: Mutex<HashMap<String, Watched>>,
     tools: watch::Sender<i64>,
     orders: watch::Sender<i64>,
+    grants: watch::Sender<i64>,
     settled: mpsc::UnboundedSender<Held>,
     to_count: Mutex<Option<mpsc::UnboundedReceiver<Held>>>,
 }
@@ -31,6 +32,7 @@ impl News {
             each: Mutex::default(),
             tools: watch::Sender::new(0),
             orders: watch::Sender::new(0),
+            grants: watch::Sender::new(0),
             settled,
             to_count: Mutex::new(Some(to_count)),
         }
@@ -52,10 +54,15 @@ impl News {
         self.orders.subscribe()
     }
 
-    /// The revisions of the tools and the orders as they are now.
-    pub(super) fn at(&self, tools: i64, orders: i64) {
-        self.tools.send_if_modified(|seen| std::mem::replace(seen, tools) != tools);
-        self.orders.send_if_modified(|seen| std::mem::replace(seen, orders) != orders);
+    pub(super) fn grants(&self) -> watch::Receiver<i64> {
+        self.grants.subscribe()
+    }
+
+    /// The revisions of the tools, the orders and the grants as they are now.
+    pub(super) fn at(&self, tools: i64, orders: i64, grants: i64) {
+        for (sender, rev) in [(&self.tools, tools), (&self.orders, orders), (&self.grants, grants)] {
+            sender.send_if_modified(|seen| std::mem::replace(seen, rev) != rev);
+        }
     }
 
     /// A call that the thread itself ended.

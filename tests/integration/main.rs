@@ -11,6 +11,7 @@ mod demo;
 mod docs;
 mod edit;
 mod ends;
+mod grants;
 mod hold;
 mod inbox;
 mod kill;

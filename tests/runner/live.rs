@@ -95,6 +95,7 @@ async fn approve_if_held(gateway: &Gateway) -> Result<(), String> {
                 channel: "api".to_owned(),
                 note: None,
                 digest: held.call().digest.clone(),
+                remember: None,
                 at: Clock::system().now(),
             };
             gateway.gate.vote(&held.approval.id, vote).await.map_err(|e| e.to_string())?;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use http::Method;
 use portcullis::clock::Clock;
 use portcullis::config::Transport;
+use portcullis::gate::Editor;
 use portcullis::pattern::is_invisible;
-use portcullis::record::{ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Vote};
+use portcullis::record::{ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Remember, Vote};
 use portcullis::serve::Gateway;
 use portcullis::store::Filter;
 use serde_json::{Map, Value, json};
@@ -28,12 +29,10 @@ const GRACE: Duration = Duration::from_millis(400);
 /// Plays all steps of a case.
 pub fn play(case: &Case, tree: &Tree, in_force: InForce) -> Played {
     let words = |step: &Map<String, Value>| step.keys().cloned().collect::<Vec<_>>().join(", ");
-    let known = ["call", "repeat", "session", "human", "via", "client", "policy", "fs", "upstream", "wait"];
+    let known =
+        ["call", "repeat", "session", "human", "via", "client", "policy", "fs", "upstream", "wait", "arguments"];
     if let Some(odd) = case.steps.iter().find(|step| step.keys().any(|key| !known.contains(&key.as_str()))) {
         return Played::Skipped(format!("a step of {}", words(odd)));
-    }
-    if case.steps.iter().any(|step| step.get("human").is_some_and(|human| human == "edit")) {
-        return Played::Skipped("an approver cannot edit a call yet".to_owned());
     }
     match on_runtime(Play::run(case, tree, in_force)) {
         Ok(got) => Played::Said { got, detail: "played over HTTP".to_owned() },
@@ -95,7 +94,8 @@ impl<'a> Play<'a> {
         }
         match (step.get("human"), step.get("client")) {
             (Some(_), _) if text("via").contains("agent") => self.forge().await,
-            (Some(human), _) => self.decide(human != "reject").await,
+            (Some(human), _) if human == "edit" => self.edit(&step["arguments"]).await,
+            (Some(human), _) => self.decide(human != "reject", human == "always").await,
             (_, Some(_)) => self.client(&text("client")).await,
             _ => self.change(step).await,
         }
@@ -166,8 +166,17 @@ impl<'a> Play<'a> {
     }
 
     /// A decision on what was shown last, whatever has become of it.
-    async fn decide(&mut self, approve: bool) -> Result<(), String> {
+    async fn decide(&mut self, approve: bool, always: bool) -> Result<(), String> {
         let Some(shown) = &self.shown else { return Ok(()) };
+        // As wide as may be remembered.
+        let widest = shown.grant_options.last().filter(|_| always).map(|option| Remember {
+            scope: option.scope,
+            path: option.path.clone(),
+            command: option.command.clone(),
+            ttl_ms: None,
+            uses: None,
+            bound: option.bound.last().copied(),
+        });
         let vote = Vote {
             by: approver(&self.gateway),
             teams: Vec::new(),
@@ -175,10 +184,27 @@ impl<'a> Play<'a> {
             channel: "api".to_owned(),
             note: (!approve).then(|| "no".to_owned()),
             digest: shown.call.digest.clone(),
+            remember: widest.map(Box::new),
             at: Clock::system().now(),
         };
         // Refused where there is nothing left to decide.
         let _ = self.gateway.gate.vote(&shown.id, vote).await;
+        self.settle().await;
+        Ok(())
+    }
+
+    /// An approval of what was shown last, with other arguments.
+    async fn edit(&mut self, arguments: &Value) -> Result<(), String> {
+        let Some(shown) = &self.shown else { return Ok(()) };
+        let editor = Editor {
+            by: approver(&self.gateway),
+            channel: "api".to_owned(),
+            seen: shown.call.digest.clone().unwrap_or_default(),
+            note: None,
+        };
+        let arguments = self.tree.expand_all(arguments).to_string();
+        // Refused where policy denies it so: it waits on as it was.
+        let _ = self.gateway.gate.edit(&shown.id, editor, &arguments).await;
         self.settle().await;
         Ok(())
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::Admin;
@@ -14,7 +13,7 @@ use super::super::problem::Problem;
 use super::{Body, ListQuery, Page, Params};
 use crate::approval::Held;
 use crate::gate::{Editor, NotEdited, flag_sentence};
-use crate::record::{ApprovalState, ApprovalView, Decision, FileDiff, Vote, You};
+use crate::record::{ApprovalState, ApprovalView, Decision, FileDiff, Remember, Vote, You};
 use crate::store::Filter;
 
 /// Characters of a note.
@@ -80,7 +79,7 @@ pub struct Approve {
     #[serde(default)]
     arguments: Option<Box<RawValue>>,
     #[serde(default)]
-    remember: Option<Value>,
+    remember: Option<Remember>,
 }
 
 /// `POST approvals/{id}/approve`.
@@ -90,13 +89,16 @@ pub async fn approve(
     Path(id): Path<String>,
     Body(body): Body<Approve>,
 ) -> Result<Json<ApprovalView>, Problem> {
-    if body.remember.is_some() {
-        return Err(Problem::bad_request("`remember` is not built yet; leave it out or null"));
-    }
     if let Some(arguments) = body.arguments {
+        if body.remember.is_some() {
+            return Err(Problem::bad_request(
+                "what was changed cannot be remembered: the agent asks again with its own arguments; send `arguments` or `remember`",
+            ));
+        }
         return edit(&admin, &who, &id, body.digest, body.note, &arguments).await;
     }
-    decide(&admin, &who, &id, Decision::Approve, Some(body.digest), body.note).await
+    let say = Say { decision: Decision::Approve, digest: Some(body.digest), note: body.note, remember: body.remember };
+    decide(&admin, &who, &id, say).await
 }
 
 /// Approves a call with other arguments: it waits to be looked at again where they bring something new.
@@ -135,20 +137,24 @@ pub async fn reject(
     Path(id): Path<String>,
     Body(body): Body<Reject>,
 ) -> Result<Json<ApprovalView>, Problem> {
-    decide(&admin, &who, &id, Decision::Reject, None, body.note).await
+    decide(&admin, &who, &id, Say { decision: Decision::Reject, digest: None, note: body.note, remember: None }).await
 }
 
-pub(super) async fn decide(
-    admin: &Admin,
-    who: &Who,
-    id: &str,
-    decision: Decision,
-    digest: Option<String>,
-    note: Option<String>,
-) -> Result<Json<ApprovalView>, Problem> {
+/// What an approver says of a call.
+pub(super) struct Say {
+    pub decision: Decision,
+    pub digest: Option<String>,
+    pub note: Option<String>,
+    pub remember: Option<Remember>,
+}
+
+pub(super) async fn decide(admin: &Admin, who: &Who, id: &str, say: Say) -> Result<Json<ApprovalView>, Problem> {
+    let Say { decision, digest, note, remember } = say;
     let held = visible(admin, who, id).await?;
     who.require(Role::Approver)?;
     let note = checked(note)?;
+    let remember =
+        remember.map(|asked| admin.gate.remembers(&held, asked)).transpose().map_err(Problem::bad_request)?;
     let vote = Vote {
         by: who.name().to_owned(),
         teams: Vec::new(),
@@ -156,6 +162,7 @@ pub(super) async fn decide(
         channel: who.channel.to_owned(),
         note,
         digest,
+        remember: remember.map(Box::new),
         at: admin.clock.now(),
     };
     let held = admin.gate.vote(&held.approval.id, vote).await?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::approvals::{decide, seen_by, visible};
+use super::approvals::{Say, decide, seen_by, visible};
 use super::{Body, Page};
 use crate::approval::{Event, Refused};
 use crate::gate::NotRevealed;
@@ -148,8 +148,10 @@ pub async fn several(
             (Decision::Approve, None) => {
                 Err(Problem::bad_request("an approval needs the `digest` of what you were shown"))
             }
-            (Decision::Approve, Some(_)) => decide(&admin, &who, &id, decision, digest, note).await,
-            (Decision::Reject, _) => decide(&admin, &who, &id, decision, None, note).await,
+            (Decision::Approve, Some(_)) | (Decision::Reject, _) => {
+                let digest = digest.filter(|_| decision == Decision::Approve);
+                decide(&admin, &who, &id, Say { decision, digest, note, remember: None }).await
+            }
         };
         items.push(match decided {
             Ok(Json(approval)) => Decided { id, status: 200, approval: Some(approval), problem: None },

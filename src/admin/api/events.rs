@@ -104,6 +104,13 @@ impl Feed {
                     self.push("agent", &agent);
                 }
             }
+            GateEvent::Grant(id) => {
+                if let Ok(grant) = self.admin.gate.grant(id).await
+                    && self.who.approver.covers(&grant.group)
+                {
+                    self.push("grant", &grant);
+                }
+            }
             GateEvent::Policy => self.push("policy", &policy::in_force(&self.admin)),
         }
     }

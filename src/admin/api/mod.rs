@@ -5,6 +5,7 @@ mod approvals;
 mod attend;
 mod calls;
 mod events;
+mod grants;
 mod health;
 mod policy;
 mod tools;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use http::header::{self, HeaderName};
 use http::request::Parts;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -59,6 +60,8 @@ fn table() -> Vec<(&'static str, &'static str, MethodRouter<Arc<Admin>>)> {
         ("post", "/api/v1/agents/{name}/resume", post(agents::resume)),
         ("post", "/api/v1/agents/{name}/cancel", post(agents::cancel)),
         ("post", "/api/v1/sessions/{id}/cancel", post(agents::cancel_session)),
+        ("get", "/api/v1/grants", get(grants::list)),
+        ("delete", "/api/v1/grants/{id}", delete(grants::revoke)),
         ("get", "/api/v1/tools", get(tools::list)),
         ("post", "/api/v1/tools/refresh", post(tools::refresh)),
         ("get", "/api/v1/tools/definition", get(tools::definition)),

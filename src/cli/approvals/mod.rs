@@ -4,6 +4,7 @@ pub mod text;
 mod watch;
 
 use std::io::{self, IsTerminal as _};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -14,7 +15,7 @@ use super::exit::Exit;
 use super::tools;
 use super::words;
 use crate::clock::Clock;
-use crate::record::{ApprovalRecord, ApprovalState, ApprovalView};
+use crate::record::{ApprovalRecord, ApprovalState, ApprovalView, FileDiff};
 
 /// See and decide held calls.
 #[derive(Subcommand, Debug)]
@@ -106,6 +107,21 @@ pub struct Approve {
     /// Approve what is shown without asking first; on a terminal it asks
     #[arg(long)]
     yes: bool,
+    /// Let calls like it pass for a while: one of what `approvals show` offers
+    #[arg(long, value_name = "exact|path=FOLDER/|command=WORDS|tool")]
+    remember: Option<String>,
+    /// How long that lasts, such as 5m; as long as it may if left out
+    #[arg(long, value_parser = crate::cli::duration, requires = "remember")]
+    ttl: Option<Duration>,
+    /// How many calls it lets pass
+    #[arg(long, requires = "remember")]
+    uses: Option<u32>,
+    /// Whose calls; those of the session where there is one, if left out
+    #[arg(long, requires = "remember", value_parser = ["session", "agent"])]
+    bound: Option<String>,
+    /// Put these arguments (a JSON object) in the place of the agent's; the agent is told
+    #[arg(long, value_name = "JSON", conflicts_with = "remember")]
+    arguments: Option<String>,
     #[command(flatten)]
     connect: Connect,
 }
@@ -183,10 +199,48 @@ impl Approve {
         if human && !self.yes && !confirmed()? {
             return Err(Failure::Other("not approved: the call still waits".into()));
         }
-        let body = json!({"digest": digest, "note": self.note});
+        let remember =
+            self.remember.as_deref().map(|text| remembered(text, self.ttl, self.uses, self.bound.as_deref()));
+        let mut body = json!({"digest": digest, "note": self.note, "remember": remember.transpose()?});
+        if let Some(arguments) = &self.arguments {
+            let arguments: serde_json::Value = serde_json::from_str(arguments)
+                .map_err(|error| Failure::Other(format!("--arguments is no JSON: {error}")))?;
+            if let Some(body) = body.as_object_mut() {
+                body.insert("arguments".to_owned(), arguments);
+            }
+        }
         let answer = client.post(&format!("approvals/{}/approve", self.id), &body).await?;
+        if human && self.arguments.is_some() {
+            let view: ApprovalView = read(&answer)?;
+            if view.approval.state == ApprovalState::Waiting {
+                show(&client, &view).await?;
+                return print("\nchanged, not approved: look at what it is now, and approve that");
+            }
+        }
         if human { print(&text::decided(&read(&answer)?)) } else { print(&answer) }
     }
+}
+
+/// `path=docs/` as the API takes it.
+fn remembered(
+    text: &str,
+    ttl: Option<Duration>,
+    uses: Option<u32>,
+    bound: Option<&str>,
+) -> Result<serde_json::Value, Failure> {
+    let (scope, what) = text.split_once('=').map_or((text, None), |(scope, what)| (scope, Some(what)));
+    let (path, command) = match (scope, what) {
+        ("exact" | "tool", None) => (None, None),
+        ("path", Some(path)) => (Some(path), None),
+        ("command", Some(command)) => (None, Some(command)),
+        _ => {
+            let what =
+                "--remember is exact, path=FOLDER/, command=WORDS or tool; `approvals show` says which this call has";
+            return Err(Failure::Other(what.to_owned()));
+        }
+    };
+    let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    Ok(json!({"scope": scope, "path": path, "command": command, "ttl_ms": ttl_ms, "uses": uses, "bound": bound}))
 }
 
 impl Reject {
@@ -214,10 +268,22 @@ fn confirmed() -> Result<bool, Failure> {
 /// Prints a held call, and its tool where that is what is new.
 async fn show(client: &Client, view: &ApprovalView) -> Result<(), Failure> {
     print(&text::approval(view, Clock::system().now()))?;
+    if view.approval.state == ApprovalState::Waiting {
+        let diff: Diff = read(&client.get(&format!("approvals/{}/diff", view.approval.id), &[]).await?)?;
+        for file in &diff.files {
+            print(&text::diff(file))?;
+        }
+    }
     match tools::of_held(client, &view.approval).await? {
         Some(tool) => print(&format!("\nwaits because of the tool itself:\n{tool}")),
         None => Ok(()),
     }
+}
+
+/// What a call would change in files.
+#[derive(Deserialize)]
+struct Diff {
+    files: Vec<FileDiff>,
 }
 
 async fn fetch(client: &Client, id: &str) -> Result<String, Failure> {

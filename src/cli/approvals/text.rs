@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::pattern::visible;
 use crate::record::{
     Access, ApprovalRecord, ApprovalState, ApprovalView, CallRecord, CallState, ClientRecord, ClientState, Decision,
-    FacetKindRecord, FacetRecord, Severity, Verdict, Vote, WillRun, word,
+    FacetKindRecord, FacetRecord, FileDiff, FileState, Severity, Verdict, Vote, WillRun, word,
 };
 
 /// A table of approvals.
@@ -59,6 +59,12 @@ pub fn approval(view: &ApprovalView, now: Timestamp) -> String {
     for sentence in &view.look_at {
         field(&mut out, "look", &visible(sentence));
     }
+    if let Some(edit) = &approval.edited_from {
+        field(&mut out, "changed by", &visible(&format!("{}; the agent sent {}", edit.by, edit.label)));
+    }
+    if let Some(claim) = approval.claimed.as_ref().filter(|claim| claim.until > now) {
+        field(&mut out, "looked at by", &visible(&claim.by));
+    }
     for needed in approval.requirements.iter().filter(|needed| needed.quorum > 1 || !needed.approvers.is_empty()) {
         let by =
             if needed.approvers.is_empty() { String::new() } else { format!(" by {}", needed.approvers.join(", ")) };
@@ -80,11 +86,36 @@ pub fn approval(view: &ApprovalView, now: Timestamp) -> String {
         if approval.reason_required {
             field(&mut out, "to reject", "a note is needed");
         }
+        for option in approval.grant_options.iter().filter(|_| view.you.may_approve) {
+            let how = match (&option.path, &option.command) {
+                (Some(path), _) => format!("path={path}"),
+                (_, Some(command)) => format!("'command={command}'"),
+                _ => word(option.scope),
+            };
+            let most = span(option.max_ttl_ms / 1000);
+            field(&mut out, "--remember", &visible(&format!("{how}: {} (up to {most})", option.sentence)));
+        }
         if let Some(why) = &view.you.why_not {
             field(&mut out, "you cannot", &visible(&format!("approve it: {why}")));
         }
     }
     out
+}
+
+/// What a call would change in a file.
+pub fn diff(file: &FileDiff) -> String {
+    let what = match file.state {
+        FileState::Changed => "would change",
+        FileState::New => "would be made",
+        FileState::Same => "would stay as it is",
+        FileState::Binary => "would be written; it is no text",
+        FileState::TooLarge => "would be written; it is too large to show, or cannot be read",
+        FileState::Unclear => "would be written; what becomes of it cannot be told",
+    };
+    let moved = if file.moved_on { "\n(changed since the call was held: an approval ends as stale)" } else { "" };
+    let more = if file.truncated { "\n… and more" } else { "" };
+    let lines: Vec<String> = file.lines.iter().map(|line| visible(line)).collect();
+    format!("\n{} {what}:{moved}\n{}{more}", visible(&file.path), lines.join("\n"))
 }
 
 /// Everything that is known of a call.
@@ -284,7 +315,7 @@ fn standing(call: &CallRecord) -> String {
     }
 }
 
-fn left(expires: Timestamp, now: Timestamp) -> String {
+pub fn left(expires: Timestamp, now: Timestamp) -> String {
     span(expires.since(now).as_secs())
 }
 

@@ -185,6 +185,7 @@ fn approvals(node: &Node, report: &mut Report) -> Option<ApprovalsConfig> {
         ("expires", &mut approvals.expires),
         ("hold_grace", &mut approvals.hold_grace),
         ("result_ttl", &mut approvals.result_ttl),
+        ("grant_ttl", &mut approvals.grant_ttl),
     ] {
         set(span, fields.optional(name).and_then(|node| node.duration(report)));
     }
@@ -199,7 +200,6 @@ fn approvals(node: &Node, report: &mut Report) -> Option<ApprovalsConfig> {
         &mut approvals.allow_self,
         fields.optional("allow_self").and_then(|node| node.choice(&people::ALLOW_SELF, report)),
     );
-    fields.later("grant_ttl", report);
     fields.finish(report);
     Some(approvals)
 }

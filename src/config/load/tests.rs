@@ -205,7 +205,7 @@ agents:
   - { name: claude, tokens: [{ sha256: abc, expires: tomorrow }] }
 approvers:
   - { name: ana, roles: [aprover] }
-approvals: { hold_for: 50, max_waiting: 0, grant_ttl: 15m }
+approvals: { hold_for: 50, max_waiting: 0, grant_ttl: 15 }
 "#));
 }
 

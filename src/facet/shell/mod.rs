@@ -26,7 +26,7 @@ use super::{Floor, FloorWhy};
 use crate::record::Access;
 
 pub(super) use simple::is_harmless_variable;
-pub(super) use tables::canonical;
+pub(super) use tables::{canonical, has_subcommands as is_family};
 pub(super) use worker::{argv, script};
 
 /// A shell text, taken apart.

@@ -1,6 +1,7 @@
 //! SQLite on a thread of its own: jobs that wait together share one transaction and one fsync.
 
 mod counters;
+mod grants;
 mod held;
 mod job;
 mod orders;
@@ -134,6 +135,11 @@ impl Database {
     /// The revision of the orders, likewise.
     pub(super) fn orders(&self) -> watch::Receiver<i64> {
         self.news.orders()
+    }
+
+    /// The revision of the grants, likewise.
+    pub(super) fn grants(&self) -> watch::Receiver<i64> {
+        self.news.grants()
     }
 
     async fn ask<T: Send + 'static>(

@@ -103,6 +103,18 @@ CREATE TABLE IF NOT EXISTS definitions (
     PRIMARY KEY (upstream, name, digest)
 ) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS grants (
+    id TEXT NOT NULL PRIMARY KEY,
+    rev INTEGER NOT NULL UNIQUE,
+    uses_left INTEGER NOT NULL,
+    used INTEGER NOT NULL DEFAULT 0,
+    expires_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    ended_by TEXT,
+    revoked INTEGER NOT NULL DEFAULT FALSE,
+    body TEXT NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS orders (
     kind TEXT NOT NULL,
     subject TEXT NOT NULL,

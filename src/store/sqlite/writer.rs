@@ -156,6 +156,7 @@ impl Writer {
             tables.prune(oldest, KEEP.1)?;
             tables.forget_counters()?;
             tables.forget_orders()?;
+            tables.forget_grants(oldest)?;
             tables.forget(oldest)
         })
     }
@@ -243,7 +244,8 @@ impl Writer {
             }
             (self.seen, self.others) = (rev, others);
         }
-        self.news.at(self.tables().tools_rev()?, self.tables().orders_rev()?);
+        let tables = self.tables();
+        self.news.at(tables.tools_rev()?, tables.orders_rev()?, tables.grants_rev()?);
         for id in refresh {
             match self.tables().get(&id) {
                 Ok(held) => self.news.refresh(&id, held),

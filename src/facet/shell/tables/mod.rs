@@ -91,6 +91,11 @@ pub(super) enum Operands {
     Git(git::Named),
 }
 
+/// Whether a program's first operand says what it does.
+pub(in crate::facet) fn has_subcommands(name: &str) -> bool {
+    matches!(program(name), Some(Program::Family(_)))
+}
+
 /// The program of that name, if it is known.
 pub(super) fn program(name: &str) -> Option<&'static Program> {
     static PROGRAMS: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| {
