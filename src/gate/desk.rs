@@ -118,6 +118,8 @@ impl Gate {
             upstream: filter.upstream.clone(),
             since: filter.since,
             groups: filter.groups.clone(),
+            session: filter.session.clone(),
+            words: filter.words.clone(),
             limit: 500,
             ..Filter::default()
         };

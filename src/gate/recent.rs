@@ -87,6 +87,18 @@ pub fn fits(filter: &CallFilter, record: &CallRecord) -> bool {
         && is(&filter.upstream, &record.upstream)
         && filter.since.is_none_or(|since| record.created_at >= since)
         && filter.groups.as_ref().is_none_or(|groups| groups.iter().any(|g| g == "*" || *g == record.group))
+        && filter.session.as_ref().is_none_or(|session| record.session.as_ref() == Some(session))
+        && (filter.words.is_empty() || has_words(&filter.words, record))
+}
+
+/// Whether all words stand in what a list shows of a call.
+fn has_words(words: &[String], record: &CallRecord) -> bool {
+    let tool = record.tool.as_deref().unwrap_or_default();
+    let by = record.decided_by.join(" ");
+    let approval = record.approval.as_deref().unwrap_or_default();
+    let shown =
+        [&record.label, tool, &by, &record.agent, &record.upstream, &record.id, approval].join(" ").to_lowercase();
+    words.iter().all(|word| shown.contains(&word.to_lowercase()))
 }
 
 /// About what a value takes in memory.

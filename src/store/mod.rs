@@ -232,6 +232,10 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Only of these groups; none: all.
     pub groups: Option<Vec<String>>,
+    /// Only of this session, as calls name it.
+    pub session: Option<String>,
+    /// Only those with all of these words in what a list shows of them (label, tool, agent, rules, ids).
+    pub words: Vec<String>,
     /// At most so many (0: 50).
     pub limit: usize,
     /// Where the last page ended.

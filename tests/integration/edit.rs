@@ -254,6 +254,21 @@ async fn several_are_decided_each_as_if_it_came_alone() {
     }
     let mut held = gateway.held(3).await;
     held.sort_by_key(|approval| approval["call"]["arguments"]["path"].to_string());
+    let session = held[0]["call"]["session"].as_str().expect("a session");
+    for (query, found) in [
+        ("q=NOTES/1.md".to_owned(), 1),
+        ("q=write_file%20notes".to_owned(), 3),
+        ("q=write_file%20other".to_owned(), 0),
+        (format!("session={session}&state=waiting"), 3),
+        ("session=ses_other".to_owned(), 0),
+        ("group=default".to_owned(), 3),
+        ("group=other".to_owned(), 0),
+    ] {
+        let count = |list: Value| list["items"].as_array().expect("items").len();
+        assert_eq!(count(gateway.get(&format!("approvals?{query}")).await), found, "approvals?{query}");
+        let query = query.replace("state=waiting", "state=awaiting_approval");
+        assert_eq!(count(gateway.get(&format!("calls?{query}")).await), found, "calls?{query}");
+    }
     let one = |at: usize, decision: &str, digest: &Value| json!({ "id": held[at]["id"], "decision": decision, "digest": digest, "note": "all at once" });
     let body = json!([
         one(0, "approve", &held[0]["call"]["digest"]),

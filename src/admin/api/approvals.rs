@@ -25,7 +25,7 @@ pub async fn list(
     who: Who,
     Params(query): Params<ListQuery<ApprovalState>>,
 ) -> Result<Json<Page<ApprovalView>>, Problem> {
-    let limit = query.limit()?;
+    let (limit, groups, words) = (query.limit()?, query.groups(&who), query.words()?);
     if let Some(cursor) = &query.cursor {
         let last = admin.gate.store().get(cursor).await.map_err(Problem::from).and_then(|held| {
             who.see(held.call())?;
@@ -38,7 +38,9 @@ pub async fn list(
         agent: query.agent,
         upstream: query.upstream,
         since: query.since,
-        groups: who.groups(),
+        groups,
+        session: query.session,
+        words,
         limit,
         cursor: query.cursor,
     };

@@ -18,14 +18,16 @@ pub async fn list(
     who: Who,
     Params(query): Params<ListQuery<CallState>>,
 ) -> Result<Json<Page<CallRecord>>, Problem> {
-    let limit = query.limit()?;
+    let (limit, groups, words) = (query.limit()?, query.groups(&who), query.words()?);
     let cursor = query.cursor.as_deref().map(|text| Cursor::parse(text).ok_or_else(Problem::no_cursor)).transpose()?;
     let filter = CallFilter {
         state: query.state.map(word),
         agent: query.agent,
         upstream: query.upstream,
         since: query.since,
-        groups: who.groups(),
+        groups,
+        session: query.session,
+        words,
         limit,
         cursor,
     };

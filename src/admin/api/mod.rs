@@ -23,6 +23,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::auth::Who;
 use super::problem::Problem;
 use super::{Admin, login};
 use crate::clock::Timestamp;
@@ -34,6 +35,8 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Items of one page, unless asked otherwise, and at most.
 const PAGE: usize = 50;
 const MAX_PAGE: usize = 200;
+/// Bytes of a search.
+const MAX_SEARCH: usize = 200;
 
 /// All of the API's routes.
 pub fn routes() -> Router<Arc<Admin>> {
@@ -95,6 +98,10 @@ struct ListQuery<S> {
     state: Option<S>,
     agent: Option<String>,
     upstream: Option<String>,
+    group: Option<String>,
+    session: Option<String>,
+    /// Words that stand in what the list shows.
+    q: Option<String>,
     since: Option<Timestamp>,
     #[serde(default = "page")]
     limit: usize,
@@ -111,6 +118,24 @@ impl<S> ListQuery<S> {
             return Ok(self.limit);
         }
         Err(Problem::bad_request(format!("`limit` is from 1 to {MAX_PAGE}")))
+    }
+
+    /// The groups whose calls are wanted, of those that the reader covers; none for all.
+    fn groups(&self, who: &Who) -> Option<Vec<String>> {
+        match (&self.group, who.approver.covers(self.group.as_deref().unwrap_or_default())) {
+            (None, _) => who.groups(),
+            (Some(group), true) => Some(vec![group.clone()]),
+            (Some(_), false) => Some(Vec::new()),
+        }
+    }
+
+    /// The words of a search, few and short.
+    fn words(&self) -> Result<Vec<String>, Problem> {
+        let text = self.q.as_deref().unwrap_or_default();
+        if text.len() > MAX_SEARCH {
+            return Err(Problem::bad_request(format!("`q` is longer than {MAX_SEARCH} bytes")));
+        }
+        Ok(text.split_whitespace().map(str::to_owned).collect())
     }
 }
 

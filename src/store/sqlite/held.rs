@@ -169,6 +169,19 @@ impl Tables<'_> {
         if let Some(groups) = &filter.groups {
             only("grp IN (SELECT value FROM json_each(?))", Box::new(serde_json::json!(groups).to_string()));
         }
+        if let Some(session) = &filter.session {
+            only("session = ?", Box::new(hash(session)));
+        }
+        for word in &filter.words {
+            // Not in the whole body: that has the request with its secrets.
+            only(
+                "instr(lower(json_extract(body, '$.approval.call.label') || ' '
+                    || coalesce(json_extract(body, '$.approval.call.tool'), '') || ' '
+                    || json_extract(body, '$.approval.call.decided_by') || ' '
+                    || agent || ' ' || upstream || ' ' || id || ' ' || approval_id), lower(?)) > 0",
+                Box::new(word.clone()),
+            );
+        }
         if let Some(cursor) = &filter.cursor {
             only("(created_at, id) < (SELECT created_at, id FROM held WHERE id = ?)", Box::new(cursor.clone()));
         }
