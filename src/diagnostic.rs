@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How bad it is: an error refuses the load, a warning does not.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "FindingSeverity")]
 pub enum Severity {
     /// The file is refused.
     Error,
@@ -16,7 +18,8 @@ pub enum Severity {
 }
 
 /// One finding in one file. Lines and columns count from 1; 0 where the file as a whole is meant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,

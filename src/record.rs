@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -18,7 +19,7 @@ pub fn word<T: Serialize>(value: T) -> String {
 }
 
 /// What the policy says of a call, loosest first, so that the larger of two is the stricter.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Runs.
@@ -30,7 +31,7 @@ pub enum Verdict {
 }
 
 /// Where a call stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// Received, not yet judged.
@@ -74,7 +75,7 @@ impl CallState {
 }
 
 /// How a call ended.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The upstream answered.
@@ -100,7 +101,7 @@ impl Outcome {
 }
 
 /// Why a call was rejected.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rejection {
     /// A rule of the group, or its `otherwise`.
@@ -138,7 +139,7 @@ impl Rejection {
 }
 
 /// How a facet's path would be used.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     /// Opened for reading, listed, or looked at.
@@ -150,7 +151,7 @@ pub enum Access {
 }
 
 /// Whether an agent acts for a person who is present.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// A person is there.
@@ -161,7 +162,7 @@ pub enum Source {
 }
 
 /// Whether an agent is a person's own or another agent's.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Depth {
     /// Started by a person.
@@ -172,7 +173,7 @@ pub enum Depth {
 }
 
 /// A rule that matched a facet.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RuleMatch {
     /// The rule's name, or `file:line`; `builtin:NAME` for a built-in guardrail.
     pub rule: String,
@@ -188,7 +189,8 @@ pub struct RuleMatch {
 }
 
 /// An ask that no allow lifts.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Floor")]
 pub struct FloorRecord {
     /// The stable word, such as `hard_link`.
     pub why: String,
@@ -198,7 +200,8 @@ pub struct FloorRecord {
 }
 
 /// One thing a call would touch, with what the policy said of it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Facet")]
 pub struct FacetRecord {
     /// The kind and its own fields.
     #[serde(flatten)]
@@ -212,7 +215,7 @@ pub struct FacetRecord {
 }
 
 /// A facet's kind and its own fields.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum FacetKindRecord {
     /// A path in a file system.
@@ -287,7 +290,7 @@ pub enum FacetKindRecord {
 }
 
 /// The words of a command that only a running shell knows, by their places.
-#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Dynamic {
     /// In `words`.
     pub words: Vec<usize>,
@@ -331,7 +334,8 @@ pub fn command_line<'a>(words: impl IntoIterator<Item = (&'a str, bool)>) -> Str
 }
 
 /// A call, as the API shows it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Call")]
 pub struct CallRecord {
     /// `call_…`.
     pub id: String,
@@ -424,7 +428,7 @@ impl CallRecord {
 }
 
 /// Where an approval stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalState {
     /// Nobody has decided.
@@ -450,7 +454,7 @@ impl ApprovalState {
 }
 
 /// What an approver said.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// Let it run.
@@ -460,7 +464,7 @@ pub enum Decision {
 }
 
 /// One approver's word on one approval.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Vote {
     /// The approver's name.
     pub by: String,
@@ -483,7 +487,7 @@ pub struct Vote {
 }
 
 /// How wide a grant is, narrowest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantScope {
     /// This very call.
@@ -497,7 +501,7 @@ pub enum GrantScope {
 }
 
 /// Whose calls a grant is for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantBound {
     /// Those of the call's own session.
@@ -507,8 +511,9 @@ pub enum GrantBound {
 }
 
 /// "Approve and remember", as an approver says it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct Remember {
     /// How wide.
     pub scope: GrantScope,
@@ -530,7 +535,7 @@ pub struct Remember {
 }
 
 /// What may be remembered of a call.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GrantOption {
     /// How wide.
     pub scope: GrantScope,
@@ -557,7 +562,7 @@ pub struct GrantOption {
 }
 
 /// Where a grant stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantState {
     /// It lets calls pass.
@@ -573,7 +578,8 @@ pub enum GrantState {
 }
 
 /// A grant, as the API shows it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Grant")]
 pub struct GrantRecord {
     /// `gr_…`.
     pub id: String,
@@ -620,7 +626,7 @@ pub struct GrantRecord {
 }
 
 /// How urgent an approval is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Can wait.
@@ -635,7 +641,8 @@ pub enum Severity {
 }
 
 /// One requirement that an approval must meet.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Requirement")]
 pub struct RequirementRecord {
     /// The named approval, if the rule names one.
     pub approval: Option<String>,
@@ -651,7 +658,7 @@ pub struct RequirementRecord {
 }
 
 /// More people for a requirement that nobody has met in time.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Escalation {
     /// After how long, ms.
     pub after_ms: u64,
@@ -674,7 +681,8 @@ impl RequirementRecord {
 }
 
 /// An approval as one approver sees it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Approval")]
 pub struct ApprovalView {
     /// The approval.
     #[serde(flatten)]
@@ -686,7 +694,7 @@ pub struct ApprovalView {
 }
 
 /// What an approver may do with an approval.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct You {
     /// Whether their approval would count.
     pub may_approve: bool,
@@ -695,7 +703,8 @@ pub struct You {
 }
 
 /// Whether the client of a held call is there.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Client")]
 pub struct ClientRecord {
     /// `attached` or `gone`.
     pub state: ClientState,
@@ -706,7 +715,7 @@ pub struct ClientRecord {
 }
 
 /// Whether a client waits for the call's answer.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientState {
     /// It waits.
@@ -716,7 +725,7 @@ pub enum ClientState {
 }
 
 /// What happens on approval.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WillRun {
     /// The call runs as soon as it is approved.
@@ -726,7 +735,7 @@ pub enum WillRun {
 }
 
 /// An approval, as the API shows it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRecord {
     /// `apr_…`.
     pub id: String,
@@ -773,7 +782,8 @@ pub struct ApprovalRecord {
 }
 
 /// What a call was before an approver changed its arguments.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Edit")]
 pub struct EditRecord {
     /// The last approver who changed them.
     pub by: String,
@@ -788,7 +798,8 @@ pub struct EditRecord {
 }
 
 /// An approver's sign to the others that they look at it. It keeps nobody from deciding.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Claim")]
 pub struct ClaimRecord {
     /// The approver.
     pub by: String,
@@ -797,7 +808,8 @@ pub struct ClaimRecord {
 }
 
 /// An agent, as the API shows it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Agent")]
 pub struct AgentRecord {
     /// Its name.
     pub name: String,
@@ -820,7 +832,8 @@ pub struct AgentRecord {
 }
 
 /// Why an agent's calls are refused.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Pause")]
 pub struct PauseRecord {
     /// Who ordered it.
     pub by: String,
@@ -831,7 +844,7 @@ pub struct PauseRecord {
 }
 
 /// What a held call would change in one file.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {
     /// Where the file really is.
     pub path: String,
@@ -846,7 +859,7 @@ pub struct FileDiff {
 }
 
 /// What becomes of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
     /// Its content changes.
@@ -864,7 +877,7 @@ pub enum FileState {
 }
 
 /// Whether an operator has accepted a tool as its upstream defines it now.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolState {
     /// The definition that was last offered is the accepted one.
@@ -876,7 +889,7 @@ pub enum ToolState {
 }
 
 /// What the policy says of a tool without its arguments.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolVerdict {
     /// Allowed, whatever the arguments.
@@ -890,7 +903,8 @@ pub enum ToolVerdict {
 }
 
 /// A tool that an upstream has offered, as the API shows it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Tool")]
 pub struct ToolRecord {
     /// The configured id.
     pub upstream: String,
@@ -917,7 +931,8 @@ pub struct ToolRecord {
 }
 
 /// Who accepted which definition.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Accepted")]
 pub struct AcceptedRecord {
     /// Over the definition that was accepted.
     pub digest: String,
@@ -928,7 +943,7 @@ pub struct AcceptedRecord {
 }
 
 /// A tool with its definitions, as `GET tools/{upstream}/{name}` shows it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ToolDetail {
     /// The tool.
     #[serde(flatten)]

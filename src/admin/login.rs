@@ -10,10 +10,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Admin;
-use super::api::Body;
+use super::api::{Body, Gives, Operation};
 use super::auth::{Role, Who};
 use super::problem::Problem;
 use crate::clock::Timestamp;
@@ -44,17 +45,22 @@ struct Session {
     tokens: String,
 }
 
-#[derive(Deserialize)]
+/// The body of a login.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Login {
+    /// That of a login link, or an approver's own.
     token: String,
 }
 
 /// Who is logged in and what they may do.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Me {
+    /// Your name.
     name: String,
+    /// What you may do.
     roles: Vec<Role>,
+    /// Whose calls you see; `*` for all.
     groups: Vec<String>,
     /// How long an approved call waits for its client, ms.
     hold_grace_ms: u64,
@@ -62,8 +68,38 @@ pub struct Me {
     version: &'static str,
 }
 
+/// The answer to a login: the browser's cookie, and who it is.
+pub struct LoggedIn(String, Me);
+
+impl IntoResponse for LoggedIn {
+    fn into_response(self) -> Response {
+        ([(header::SET_COOKIE, self.0)], Json(self.1)).into_response()
+    }
+}
+
+impl Gives for LoggedIn {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.gives::<Me>(StatusCode::OK);
+    }
+}
+
+/// The answer to a logout: the cookie that takes the browser's away.
+pub struct LoggedOut(String);
+
+impl IntoResponse for LoggedOut {
+    fn into_response(self) -> Response {
+        (StatusCode::NO_CONTENT, [(header::SET_COOKIE, self.0)]).into_response()
+    }
+}
+
+impl Gives for LoggedOut {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.gives_nothing(StatusCode::NO_CONTENT);
+    }
+}
+
 /// `POST login`: spends a link's token, or takes an approver's own; answers who it is, with the cookie.
-pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) -> Result<Response, Problem> {
+pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) -> Result<LoggedIn, Problem> {
     let token = login.token.trim();
     let now = admin.clock.now();
     let (approver, expires) = match admin.gate.store().take(&link_key(token)).await? {
@@ -93,15 +129,15 @@ pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) ->
     admin.gate.store().put(&session_key(&cookie), &value, Some(expires)).await?;
     tracing::info!(approver = %session.approver, "an approver logged in");
     let cookie = admin.set_cookie(&cookie, expires.since(now));
-    Ok(([(header::SET_COOKIE, cookie)], Json(me_of(&admin, &approver))).into_response())
+    Ok(LoggedIn(cookie, me_of(&admin, &approver)))
 }
 
 /// `POST logout`: ends the browser's session, here and in the browser.
-pub async fn logout(State(admin): State<Arc<Admin>>, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn logout(State(admin): State<Arc<Admin>>, headers: HeaderMap) -> Result<LoggedOut, Problem> {
     if let Some(cookie) = cookie(&headers, &admin.cookie_name()) {
         admin.gate.store().take(&session_key(cookie)).await?;
     }
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, admin.set_cookie("", Duration::ZERO))]).into_response())
+    Ok(LoggedOut(admin.set_cookie("", Duration::ZERO)))
 }
 
 /// `GET me`.

@@ -2,6 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::approval::Refused;
@@ -9,14 +10,16 @@ use crate::record::word;
 use crate::store::StoreError;
 
 /// A refusal as the outside reads it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Problem {
     /// A stable word for programs, as a URN.
     #[serde(rename = "type")]
     kind: &'static str,
     /// The status in words.
     title: &'static str,
+    /// The status as a number.
     #[serde(serialize_with = "as_number")]
+    #[schemars(with = "u16", range(min = 400, max = 599))]
     status: StatusCode,
     /// What is wrong with this request, and what to do.
     detail: String,

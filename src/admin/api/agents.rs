@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::{Body, Page};
+use super::take::{Body, Page, Path};
 use crate::gate::StopCount;
 use crate::record::AgentRecord;
 use crate::store::Stopped;
@@ -23,11 +24,12 @@ pub async fn list(State(admin): State<Arc<Admin>>, who: Who) -> Result<Json<Page
 }
 
 /// The body of a pause.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
     /// Told to the agent with each refusal.
     #[serde(default)]
+    #[schemars(length(max = MAX_REASON))]
     reason: Option<String>,
 }
 
@@ -61,9 +63,11 @@ pub async fn resume(
 }
 
 /// How many calls were stopped.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Stops {
+    /// That waited.
     withdrawn: usize,
+    /// That ran, as far as this process knows; the others stop theirs too.
     stopped: usize,
 }
 

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::{Body, ListQuery, Page, Params};
+use super::take::{Body, ListQuery, Page, Params, Path};
 use crate::approval::Held;
 use crate::gate::{Editor, NotEdited, flag_sentence};
 use crate::record::{ApprovalState, ApprovalView, Decision, FileDiff, Remember, Vote, You};
 use crate::store::Filter;
 
 /// Characters of a note.
-const MAX_NOTE: usize = 4_000;
+pub(super) const MAX_NOTE: usize = 4_000;
 
 /// `GET approvals`, newest first.
 pub async fn list(
@@ -58,8 +59,9 @@ pub async fn show(
 }
 
 /// What a call would change in files.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Diff {
+    /// As they are now, compared.
     files: Vec<FileDiff>,
 }
 
@@ -71,15 +73,22 @@ pub async fn diff(State(admin): State<Arc<Admin>>, who: Who, Path(id): Path<Stri
     Ok(Json(Diff { files }))
 }
 
-/// The body of an approval. What is not built yet is refused rather than ignored.
-#[derive(Deserialize)]
+/// The body of an approval.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Approve {
+    /// The call's `digest` as you were shown it.
     digest: String,
+    /// For the record.
     #[serde(default)]
+    #[schemars(length(max = MAX_NOTE))]
     note: Option<String>,
+    /// Other arguments in the place of the agent's, an object. Earlier votes are void and policy judges again; where the
+    /// change brings something that you were not shown, the approval comes back `waiting` with another digest.
     #[serde(default)]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     arguments: Option<Box<RawValue>>,
+    /// One of the approval\'s `grant_options`, to let calls like it pass for a while.
     #[serde(default)]
     remember: Option<Remember>,
 }
@@ -125,10 +134,12 @@ async fn edit(
 }
 
 /// The body of a rejection.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reject {
+    /// Why; the agent is told.
     #[serde(default)]
+    #[schemars(length(max = MAX_NOTE))]
     note: Option<String>,
 }
 

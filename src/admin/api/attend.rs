@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::approvals::{Say, decide, seen_by, visible};
-use super::{Body, Page};
+use super::approvals::{MAX_NOTE, Say, decide, seen_by, visible};
+use super::take::{Body, Page, Path};
 use crate::approval::{Event, Refused};
 use crate::gate::NotRevealed;
 use crate::record::{ApprovalView, Decision};
@@ -25,7 +26,7 @@ const LOOKS: Duration = Duration::from_secs(300);
 const MOST: usize = 50;
 
 /// The body of a claim.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Takes the sign down.
@@ -48,9 +49,10 @@ pub async fn claim(
 }
 
 /// The body of an extension.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extend {
+    /// By how much, in ms.
     by_ms: u64,
 }
 
@@ -73,16 +75,19 @@ pub async fn extend(
 }
 
 /// The body of a revelation.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reveal {
+    /// One of the `redacted` of the call.
     pointer: String,
 }
 
 /// A value that was redacted.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Revealed {
+    /// Where it was.
     pointer: String,
+    /// What stands there.
     value: Value,
 }
 
@@ -109,25 +114,33 @@ pub async fn reveal(
 }
 
 /// One of several decisions.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OneDecision {
+    /// The approval's.
     id: String,
+    /// As you were shown it; needed to approve.
     #[serde(default)]
     digest: Option<String>,
+    /// What you say.
     decision: Decision,
+    /// Why.
     #[serde(default)]
+    #[schemars(length(max = MAX_NOTE))]
     note: Option<String>,
 }
 
 /// What became of one of several decisions.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Decided {
+    /// The approval's.
     id: String,
     /// As the request for that one alone would have been answered.
     status: u16,
+    /// As it is now, where that is 200.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<ApprovalView>,
+    /// Why it was refused, where it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::{ListQuery, Page, Params};
+use super::take::{ListQuery, Page, Params, Path};
 use crate::gate::{CallFilter, Cursor};
 use crate::record::{CallRecord, CallState, word};
 

@@ -10,7 +10,7 @@ use axum::response::Sse;
 use axum::response::sse::Event;
 use futures_util::Stream;
 use futures_util::stream::unfold;
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
@@ -18,6 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use super::super::auth::Who;
 use super::super::problem::Problem;
 use super::super::{Admin, closed};
+use super::describe::{Gives, Operation};
 use super::{agents, approvals, policy};
 use crate::approval::Held;
 use crate::gate::GateEvent;
@@ -49,6 +50,12 @@ pub async fn events(
         let event = feed.next().await?;
         Some((Ok(event), feed))
     })))
+}
+
+impl<S> Gives for Sse<S> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.gives_text(StatusCode::OK, "text/event-stream");
+    }
 }
 
 struct Feed {

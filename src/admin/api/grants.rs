@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::Page;
+use super::take::{Page, Path};
 use crate::record::GrantRecord;
 
 /// `GET grants`, newest first, those of the last week that have ended too.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::read_body;
+use super::explain::{Answer, Question};
+use super::take::Text;
 use crate::clock::Timestamp;
 use crate::diagnostic::Diagnostic;
 use crate::gate::InForce;
@@ -18,24 +19,38 @@ use crate::policy::Rule;
 use crate::record::Verdict;
 
 /// The policy, as the API shows it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Policy")]
 pub struct PolicyRecord {
+    /// Changes with every file and setting that it is made of.
     version: String,
+    /// Since when it is in force.
     loaded_at: Timestamp,
+    /// The files, as configured.
     files: Vec<String>,
     /// Why the last reload was refused, if it was.
     error: Option<String>,
+    /// Those that it has rules for.
     groups: Vec<String>,
+    /// Its rules, guardrails among them, in no order that counts.
     rules: Vec<RuleRecord>,
+    /// What loads, and is hardly meant so; each code has a page in docs/lints.
     lints: Vec<Diagnostic>,
 }
 
-#[derive(Serialize)]
+/// A rule of the policy.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Rule")]
 struct RuleRecord {
+    /// Its name, or `file:line`.
     name: String,
+    /// The file it stands in; none for a built-in.
     file: Option<String>,
+    /// Its line.
     line: Option<usize>,
+    /// What it says.
     verdict: Verdict,
+    /// Whether it holds for every group.
     guardrail: bool,
 }
 
@@ -57,13 +72,15 @@ pub async fn reload(State(admin): State<Arc<Admin>>, who: Who) -> Result<Json<Po
 }
 
 /// `POST policy/explain`: judges a call that nobody makes.
-pub async fn explain(State(admin): State<Arc<Admin>>, _: Who, request: Request) -> Result<Json<Value>, Problem> {
-    let body = read_body(request).await?;
-    let question = String::from_utf8(body.into()).map_err(|_| Problem::bad_request("the body is not UTF-8"))?;
+pub async fn explain(
+    State(admin): State<Arc<Admin>>,
+    _: Who,
+    question: Text<Question>,
+) -> Result<Json<Answer>, Problem> {
     // Walking below recursive facets may take a while.
-    let answering = tokio::task::spawn_blocking(move || admin.gate.explain(&question));
+    let answering = tokio::task::spawn_blocking(move || admin.gate.explain(&question.0));
     let answered = answering.await.map_err(|_| Problem::unavailable("the question could not be answered"))?;
-    answered.map(Json).map_err(|unanswerable| Problem::bad_request(unanswerable.0))
+    answered.map(|answer| Json(Answer(answer))).map_err(|unanswerable| Problem::bad_request(unanswerable.0))
 }
 
 /// The policy in force now.

@@ -3,25 +3,31 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::{Body, MAX_PAGE, PAGE, Page, Params};
+use super::take::{self, Body, PAGE, Page, Params, Path};
 use crate::gate::{NotAccepted, ToolFilter};
 use crate::record::{ToolDetail, ToolRecord, ToolState};
 
 /// Which tools to list.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolQuery {
+    /// Only of this upstream.
     upstream: Option<String>,
+    /// Only in this state.
     state: Option<ToolState>,
     /// Only this group's verdicts.
     group: Option<String>,
+    /// Items of the page.
+    #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
+    /// Where the last page ended (`next`).
     cursor: Option<String>,
 }
 
@@ -31,10 +37,7 @@ pub async fn list(
     _: Who,
     Params(query): Params<ToolQuery>,
 ) -> Result<Json<Page<ToolRecord>>, Problem> {
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Problem::bad_request(format!("`limit` is from 1 to {MAX_PAGE}")));
-    }
+    let limit = take::limit(query.limit.unwrap_or(PAGE))?;
     if let Some(group) = &query.group
         && !admin.gate.policy().policy.groups().any(|known| known == group)
     {
@@ -58,11 +61,14 @@ pub async fn show(
 }
 
 /// Which tool is meant. A tool may be called `..`, which no path can say: clients fold it away.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
+    /// The configured id.
     upstream: String,
+    /// The tool's name.
     name: String,
+    /// Of one of its last definitions, such as the `definition` of an approval.
     digest: Option<String>,
 }
 
@@ -76,18 +82,22 @@ pub async fn definition(
 }
 
 /// The body of an acceptance.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Accept {
+    /// The `definition_digest` that you were shown.
     digest: String,
 }
 
 /// The body of an acceptance that names its tool.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptNamed {
+    /// The configured id.
     upstream: String,
+    /// The tool's name.
     name: String,
+    /// The `definition_digest` that you were shown.
     digest: String,
 }
 
@@ -122,15 +132,17 @@ async fn accept_as(admin: &Admin, who: &Who, tool: &AcceptNamed) -> Result<Json<
 }
 
 /// Which upstream to ask; all, if none is named.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Refresh {
+    /// The configured id.
     upstream: Option<String>,
 }
 
 /// What one upstream answered.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Refreshed {
+    /// The configured id.
     upstream: String,
     /// How many tools it lists.
     tools: Option<usize>,

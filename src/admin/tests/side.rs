@@ -150,6 +150,7 @@ impl Side {
     pub async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let (parts, body) = self.send(method, path, headers, body).await.into_parts();
         let text = String::from_utf8(body.collect().await.unwrap().to_bytes().into()).unwrap();
+        is_documented(method, path, parts.status.as_u16(), &parts.headers);
         Answer { status: parts.status.as_u16(), headers: parts.headers, text }
     }
 
@@ -181,6 +182,32 @@ impl Side {
         let _ = self.stop.take().unwrap().send(());
         self.served.await.unwrap().unwrap();
     }
+}
+
+/// The OpenAPI document knows the answer to a request of the API.
+fn is_documented(method: &str, path: &str, status: u16, headers: &HeaderMap) {
+    let path = path.split('?').next().unwrap();
+    let document = api::document::document(&api::table());
+    let fits = |template: &str| {
+        let (wanted, given) = (template.split('/'), path.split('/'));
+        wanted.clone().count() == given.clone().count()
+            && wanted.zip(given).all(|(wanted, given)| wanted == given || wanted.starts_with('{'))
+    };
+    let paths = document["paths"].as_object().unwrap();
+    let Some(methods) = paths.get(path).or_else(|| paths.iter().find(|(path, _)| fits(path)).map(|(_, at)| at)) else {
+        return;
+    };
+    let Some(operation) = methods.get(method.to_lowercase()) else {
+        return assert_eq!(status, 405, "{method} {path}");
+    };
+    let mut answer = &operation["responses"][status.to_string()];
+    if let Some(to) = answer["$ref"].as_str() {
+        answer = document.pointer(to.trim_start_matches('#')).unwrap();
+    }
+    assert!(answer.is_object(), "{method} {path}: the document does not know {status}");
+    let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap().split(';').next().unwrap());
+    let documented = answer["content"].as_object().and_then(|content| content.keys().next());
+    assert_eq!(kind, documented.map(String::as_str), "{method} {path}: {status}");
 }
 
 /// Reads a stream until it holds what is looked for.
