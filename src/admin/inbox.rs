@@ -9,13 +9,17 @@ use http::header::{self, HeaderName};
 use super::Admin;
 
 /// Path, media type and text of each file.
-const FILES: [(&str, &str, &str); 10] = [
+const FILES: [(&str, &str, &str); 14] = [
     ("/", "text/html; charset=utf-8", include_str!("inbox/index.html")),
     ("/inbox.css", "text/css; charset=utf-8", include_str!("inbox/inbox.css")),
     ("/favicon.svg", "image/svg+xml", include_str!("inbox/favicon.svg")),
     ("/inbox.js", SCRIPT, include_str!("inbox/inbox.js")),
+    ("/actions.js", SCRIPT, include_str!("inbox/actions.js")),
     ("/api.js", SCRIPT, include_str!("inbox/api.js")),
     ("/card.js", SCRIPT, include_str!("inbox/card.js")),
+    ("/deck.js", SCRIPT, include_str!("inbox/deck.js")),
+    ("/keys.js", SCRIPT, include_str!("inbox/keys.js")),
+    ("/pages.js", SCRIPT, include_str!("inbox/pages.js")),
     ("/recent.js", SCRIPT, include_str!("inbox/recent.js")),
     ("/show.js", SCRIPT, include_str!("inbox/show.js")),
     ("/time.js", SCRIPT, include_str!("inbox/time.js")),

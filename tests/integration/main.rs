@@ -14,6 +14,7 @@ mod ends;
 mod grants;
 mod hold;
 mod inbox;
+mod inbox_actions;
 mod kill;
 mod layers;
 mod limits;

@@ -35,7 +35,7 @@ async function request(method, path, body) {
   const options = { method, headers: {}, credentials: "same-origin" };
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
-    options.body = JSON.stringify(body);
+    options.body = typeof body === "string" ? body : JSON.stringify(body);
   }
   let response, text;
   try {
@@ -56,7 +56,22 @@ async function request(method, path, body) {
 }
 
 export const get = (path) => request("GET", path);
+/** `body` is an object, or JSON text that goes out as it is. */
 export const post = (path, body) => request("POST", path, body ?? {});
+export const remove = (path) => request("DELETE", path);
+
+/** A value that `parse` read as JSON text again, every digit of its numbers kept. */
+export function stringify(value, indent = "") {
+  const number = numberText(value);
+  if (number !== undefined) return number;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const inner = `${indent}  `;
+  const parts = Array.isArray(value)
+    ? value.map((item) => stringify(item, inner))
+    : Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${stringify(item, inner)}`);
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  return parts.length === 0 ? open + close : `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`;
+}
 
 /** All pages of a list, at most `most` items. */
 export async function all(path, most) {
@@ -79,7 +94,7 @@ export function follow(on) {
   const connect = () => {
     source = new EventSource(BASE + "events");
     source.onopen = () => on.open();
-    for (const name of ["approval", "call", "tool", "policy"]) {
+    for (const name of ["approval", "call", "tool", "policy", "grant", "agent"]) {
       source.addEventListener(name, (event) => on.event(name, parse(event.data)));
     }
     source.onerror = async () => {

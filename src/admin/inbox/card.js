@@ -1,11 +1,16 @@
 // One held call: what will happen, all that is known of it, and the two buttons.
 
+import { Edit, Remember, presets } from "./actions.js";
 import { post, get } from "./api.js";
-import { argumentTree, code, el, facetList, setText, visible, why } from "./show.js";
-import { clockTime, duration } from "./time.js";
+import { argumentTree, code, differenceBlock, el, facetList, setText, visible, why } from "./show.js";
+import { clockTime, duration, tick } from "./time.js";
 import { definition } from "./tools.js";
 
 const OPEN_AT_FIRST = 3;
+/** How much more time one click asks for, ms; the gateway bounds it. */
+const MORE_TIME = 600_000;
+/** Calls of a session that are shown beside one. */
+const CONTEXT = 20;
 
 export class Card {
   /**
@@ -23,8 +28,69 @@ export class Card {
     this.button("approve").addEventListener("click", () => this.decide("approve"));
     this.button("reject").addEventListener("click", () => this.decide("reject"));
     this.note.addEventListener("input", () => this.say(""));
+    this.remember = new Remember(this.slot("remember"), this.slot("options"), approval.id);
+    this.edit = new Edit(this.slot("edit"), this.element.querySelector('[data-field="arguments"]'), this.slot("edits"));
+    this.slot("presets").replaceChildren(...presets(this.note));
+    this.button("claim").addEventListener("click", () => this.ask("claim", { release: this.isMine }));
+    this.button("extend").addEventListener("click", () => this.ask("extend", { by_ms: MORE_TIME }));
+    this.button("context").addEventListener("click", () => this.context());
     this.isBusy = false;
+    this.isGuarded = false;
+    // Looked at is what has been on the screen to its end.
+    this.watcher = new IntersectionObserver((seen) => {
+      if (seen.some((entry) => entry.isIntersecting) && this.rendered && this.details.open) this.looked();
+    });
+    this.watcher.observe(this.slot("end"));
     this.update(approval);
+  }
+
+  looked() {
+    this.wasSeen = true;
+    this.guardButtons();
+  }
+
+  /** Whether this person's approval would count now. */
+  get mayDecide() {
+    return this.approval.state === "waiting" && this.me.roles.includes("approver") && this.approval.you.may_approve;
+  }
+
+  get isSevere() {
+    return ["high", "critical"].includes(this.approval.severity);
+  }
+
+  get isMine() {
+    return this.approval.claimed?.by === this.me.name && Date.parse(this.approval.claimed.until) > Date.now();
+  }
+
+  focus() {
+    this.element.querySelector("summary").focus();
+    this.element.scrollIntoView({ block: "nearest" });
+  }
+
+  open() {
+    this.details.open = true;
+    this.focus();
+  }
+
+  /** One key approves only what was looked at, and nothing that is severe. */
+  approveByKey() {
+    if (!this.mayDecide || this.isGuarded) return;
+    if (this.isSevere) return this.say("This one is severe: use the button, after you have looked at all of it.");
+    if (!this.details.open || !this.wasSeen) return this.open();
+    this.decide("approve");
+  }
+
+  startRejecting() {
+    if (this.approval.state !== "waiting") return;
+    this.open();
+    this.note.focus();
+  }
+
+  startEditing() {
+    if (this.slot("edit").hidden || !this.mayDecide) return;
+    this.open();
+    this.slot("edit").open = true;
+    this.element.querySelector('[data-field="arguments"]').focus();
   }
 
   slot(name) {
@@ -46,7 +112,8 @@ export class Card {
     const { call } = approval;
     const changed = before && before.call.digest !== call.digest;
     if (!before || changed) {
-      this.rendered = false;
+      this.rendered = this.wasSeen = false;
+      this.edit.update(call);
       this.element.dataset.digest = call.digest;
       this.element.setAttribute("aria-label", `${call.agent} asks: ${call.label}`);
       this.render();
@@ -54,7 +121,10 @@ export class Card {
     if (changed) {
       const notice = this.slot("changed");
       notice.hidden = false;
-      notice.textContent = "This request has changed since it was shown. Look again before you decide.";
+      const own = approval.edited_from && approval.edited_from.by === this.me.name;
+      notice.textContent = own
+        ? "This is what it is with your changes. They bring something that you were not shown: look again, then approve."
+        : "This request has changed since it was shown. Look again before you decide.";
     }
     if (before?.state === "waiting" && approval.state !== "waiting") {
       this.details.open = false;
@@ -76,6 +146,15 @@ export class Card {
     severity.hidden = approval.severity === "normal";
     severity.textContent = approval.severity;
     this.slot("from").replaceChildren(el("strong", "", visible(call.agent)), " → ", visible(call.upstream));
+    const standing = this.slot("standing");
+    standing.hidden = approval.state !== "waiting";
+    standing.textContent = approval.client.state === "attached" ? "agent waits" : approval.client.will_run === "now" ? "agent gone, would run" : "agent gone";
+    const { claimed } = approval;
+    const isClaimed = claimed && approval.state === "waiting" && Date.parse(claimed.until) > Date.now();
+    this.slot("claimed").hidden = !isClaimed;
+    if (isClaimed) setText(this.slot("claimed"), claimed.by === this.me.name ? "you are looking" : `${claimed.by} is looking`);
+    this.button("claim").textContent = this.isMine ? "I am not looking any more" : "I am looking";
+    this.button("context").hidden = !call.session;
     const countdown = this.slot("countdown");
     countdown.hidden = approval.state !== "waiting";
     if (approval.state === "waiting") countdown.dataset.expiresAt = approval.expires_at;
@@ -91,8 +170,50 @@ export class Card {
     this.slot("facts").replaceChildren(...facts(call, approval.runs_in));
     this.slot("facets").replaceChildren(...facetList(call.facets));
     this.slot("why").replaceChildren(...why(call));
-    this.slot("arguments").replaceChildren(argumentTree(call.arguments, call.redacted));
+    const reveal = (pointer) => post(`approvals/${encodeURIComponent(approval.id)}/reveal`, { pointer });
+    this.slot("arguments").replaceChildren(argumentTree(call.arguments, call.redacted, this.mayDecide ? reveal : null));
+    this.slot("edited").replaceChildren(...edited(approval));
     this.renderTool();
+    this.renderDiff();
+  }
+
+  /** What would change in a file, for calls that write. */
+  async renderDiff() {
+    const slot = this.slot("diff");
+    slot.replaceChildren();
+    if (!this.approval.call.facets.some((facet) => facet.kind === "path" && facet.access === "write")) return;
+    try {
+      const { files } = await get(`approvals/${encodeURIComponent(this.approval.id)}/diff`);
+      slot.replaceChildren(...files.flatMap(fileDiff));
+    } catch (problem) {
+      slot.replaceChildren(el("p", "problem", visible(problem.message)));
+    }
+  }
+
+  /** What else its session called. */
+  async context() {
+    const slot = this.slot("context");
+    if (slot.childElementCount > 0) return slot.replaceChildren();
+    try {
+      const { row } = await import("./pages.js");
+      const { session, id } = this.approval.call;
+      const { items } = await get(`calls?session=${encodeURIComponent(session)}&limit=${CONTEXT}`);
+      const others = items.filter((call) => call.id !== id).map(row);
+      slot.replaceChildren(others.length > 0 ? el("ol", "call-list", ...others) : el("p", "hint", "It has called nothing else."));
+      tick(slot);
+    } catch (problem) {
+      slot.replaceChildren(el("p", "problem", visible(problem.message)));
+    }
+  }
+
+  /** Asks the gateway for something that decides nothing. */
+  async ask(what, body) {
+    this.say("");
+    try {
+      this.update(await post(`approvals/${encodeURIComponent(this.approval.id)}/${what}`, body));
+    } catch (problem) {
+      this.say(sentenceCase(problem.message));
+    }
   }
 
   /** Where the tool itself is what is new: its definition, or what changed in it. */
@@ -122,6 +243,7 @@ export class Card {
         return el("li", "", visible(`${need.votes} of ${need.quorum} approvals${who}${later}`));
       });
     this.slot("votes").replaceChildren(...items, ...votes.map(voteLine));
+    this.slot("told").replaceChildren(...this.approval.notified.map(toldLine));
   }
 
   renderDecision() {
@@ -133,7 +255,10 @@ export class Card {
     const what = mayDecide && !whyNot ? effect(approval.client, me) : [mayDecide ? visible(`${sentenceCase(whyNot)}.`) : LOOK_ONLY];
     this.slot("effect").replaceChildren(...what);
     this.button("approve").hidden = Boolean(whyNot);
-    for (const element of [this.note.parentElement, this.slot("problem"), this.button("approve").parentElement]) {
+    this.remember.update(mayDecide && !whyNot ? approval.grant_options : []);
+    this.slot("edit").hidden = this.slot("edit").hidden || !isOpen || !mayDecide || Boolean(whyNot);
+    for (const action of ["claim", "extend"]) this.button(action).hidden = !isOpen || !mayDecide;
+    for (const element of [this.slot("presets"), this.note.parentElement, this.slot("problem"), this.button("approve").parentElement]) {
       element.hidden = !mayDecide;
     }
     this.slot("note-label").textContent = approval.reason_required
@@ -153,7 +278,11 @@ export class Card {
       return;
     }
     const { id } = this.approval;
-    const body = action === "approve" ? { digest: this.element.dataset.digest, note } : { note };
+    const { digest } = this.element.dataset;
+    const changed = action === "approve" ? this.edit.changed() : null;
+    let body = { note };
+    if (changed !== null) body = `{"digest":${JSON.stringify(digest)},"note":${JSON.stringify(note)},"arguments":${changed}}`;
+    else if (action === "approve") body = { digest, note, remember: this.remember.chosen() };
     this.say("");
     this.setBusy(true);
     try {
@@ -189,7 +318,16 @@ export class Card {
 
   /** While guarded, a click does nothing: it was meant for what stood here a moment ago. */
   setGuarded(guarded) {
-    for (const action of ["approve", "reject"]) this.button(action).disabled = guarded || this.isBusy;
+    this.isGuarded = guarded;
+    this.guardButtons();
+  }
+
+  guardButtons() {
+    const waits = this.isGuarded || this.isBusy;
+    const unseen = this.isSevere && !this.wasSeen;
+    this.button("reject").disabled = waits;
+    this.button("approve").disabled = waits || unseen;
+    this.button("approve").title = unseen ? "Look at all of it first, to the end of its arguments." : "";
   }
 
   /** Whether there is nothing left to wait for. */
@@ -218,6 +356,30 @@ function effect(client, me) {
   if (client.state === "attached") return [el("strong", "", "Runs at once"), " when approved: the agent is waiting for it."];
   if (client.will_run === "now") return [el("strong", "", "Runs at once"), " when approved, although the agent is not connected now."];
   return [el("strong", "", `Runs when the agent comes back`), ` with the same call within ${grace} of your decision. After that it is cancelled.`];
+}
+
+/** What an approver changed: what the agent sent. */
+function edited({ edited_from: from }) {
+  if (!from) return [];
+  const block = el("details", "", el("summary", "hint", "What the agent sent"), el("div", "arguments", argumentTree(from.arguments)));
+  return [el("p", "banner warn", visible(`${from.by} changed the arguments at ${clockTime(from.at)}.`)), block];
+}
+
+const FILES = {
+  changed: "would change", new: "would be made", same: "would stay as it is", binary: "would be written; it is no text",
+  too_large: "would be written; it is too large to be shown", unclear: "would be written; what becomes of it cannot be told",
+};
+
+function fileDiff(file) {
+  const moved = file.moved_on ? el("p", "problem", "The file has changed since the call was held: an approval ends as stale.") : null;
+  const more = file.truncated ? el("p", "hint", "There is more than is shown.") : null;
+  const lines = file.lines.length > 0 ? differenceBlock(file.lines) : null;
+  return [el("h4", "", "Changes"), el("p", "", code(file.path), ` ${FILES[file.state] ?? file.state}`), moved, lines, more].filter(Boolean);
+}
+
+function toldLine({ channel, state, at }) {
+  const told = { delivered: "told", updated: "told", closed: "told", pending: "telling", failed: "could not tell" }[state] ?? state;
+  return el("li", "hint", visible(`${told} ${channel}${at ? ` at ${clockTime(at)}` : ""}`));
 }
 
 function voteLine(vote) {

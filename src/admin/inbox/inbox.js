@@ -2,6 +2,9 @@
 
 import { Problem, all, follow, get, post } from "./api.js";
 import { Card } from "./card.js";
+import { Deck } from "./deck.js";
+import { listen } from "./keys.js";
+import { Pages } from "./pages.js";
 import { Recent } from "./recent.js";
 import { el, visible } from "./show.js";
 import { clockTime, tick } from "./time.js";
@@ -16,7 +19,8 @@ const MOST_TOOLS = 2000;
 
 const by = (id) => document.getElementById(id);
 const cards = new Map();
-let me, recent, tools, unfollow, guardTimer, focused;
+const deck = new Deck(cards, { moved: () => guard() });
+let me, recent, tools, pages, unfollow, guardTimer, focused;
 
 start();
 
@@ -29,7 +33,12 @@ async function start() {
     await post("logout").catch(() => {});
     showLogin("");
   });
-  setInterval(tick, 1000);
+  setInterval(() => tick(), 1000);
+  listen(deck);
+  by("notify").addEventListener("click", async () => {
+    await Notification.requestPermission();
+    by("notify").hidden = true;
+  });
   const link = /^#login=(.+)$/.exec(location.hash);
   // Out of the address bar before anything else, so that no history, bookmark or screenshot keeps it.
   if (link) history.replaceState(null, "", location.pathname + location.search);
@@ -67,7 +76,7 @@ async function enter(message = "") {
 
 function showLogin(message) {
   unfollow?.();
-  for (const id of ["inbox", "session", "foot"]) by(id).hidden = true;
+  for (const id of ["inbox", "session", "nav", "foot"]) by(id).hidden = true;
   cards.clear();
   by("waiting").replaceChildren();
   by("recent").replaceChildren();
@@ -81,7 +90,10 @@ function open(who) {
   recent = new Recent(me);
   tools = new Tools(me);
   by("login").hidden = true;
-  for (const id of ["inbox", "session", "foot"]) by(id).hidden = false;
+  for (const id of ["inbox", "session", "nav", "foot"]) by(id).hidden = false;
+  by("notify").hidden = !("Notification" in window) || Notification.permission !== "default";
+  pages ??= new Pages(me);
+  pages.me = me;
   by("person").textContent = me.name;
   by("version").textContent = `Portcullis ${me.version}`;
   unfollow?.();
@@ -134,10 +146,26 @@ async function load() {
   for (const call of calls.items.reverse()) recent.update(call);
   for (const tool of offered) tools.update(tool);
   showPolicy(policy);
+  deck.arrange();
   count();
+  const wanted = /^#\/approvals\/(\w+)$/.exec(location.hash)?.[1];
+  if (wanted) openOne(wanted);
+}
+
+/** The approval that a link names. */
+async function openOne(id) {
+  if (!cards.has(id)) {
+    try {
+      add(await get(`approvals/${encodeURIComponent(id)}`));
+    } catch (problem) {
+      return notice(problem.message);
+    }
+  }
+  cards.get(id)?.open();
 }
 
 function take(name, object) {
+  pages?.take(name);
   if (name === "approval") takeApproval(object, { quietly: false });
   if (name === "call") recent.update(object);
   if (name === "tool") tools.update(object);
@@ -150,27 +178,43 @@ function takeApproval(approval, { quietly }) {
     card.update(approval);
   } else if (approval.state === "waiting" || approval.state === "approved") {
     add(approval);
-    if (!quietly) by("announce").textContent = `New request: ${approval.call.agent}, ${approval.call.label}`;
+    if (!quietly) tell(approval);
   }
 }
 
 function add(approval) {
   const card = new Card(approval, me, { changed, gone: drop }, cards.size);
   cards.set(approval.id, card);
-  const list = by("waiting");
-  card.element.dataset.createdAt = approval.call.created_at;
-  const older = [...list.children].find((other) => other.dataset.createdAt <= approval.call.created_at);
-  list.insertBefore(card.element, older ?? null);
+  deck.add(card);
   tick(card.element);
   guard();
   count();
 }
 
+/** Says that something new waits: to a screen reader, and by the browser where that is allowed. */
+function tell({ id, call }) {
+  by("announce").textContent = `New request: ${call.agent}, ${call.label}`;
+  if ("Notification" in window && Notification.permission === "granted" && document.hidden) {
+    const shown = new Notification("Portcullis: a call waits", { body: `${call.agent}: ${call.label}`.slice(0, 120), tag: id });
+    shown.onclick = () => {
+      focus();
+      location.hash = `#/approvals/${id}`;
+      openOne(id);
+    };
+  }
+}
+
 /** A settled card stays a while with how it ended, then goes. */
 function changed(card) {
-  if (card.isOver) card.leaving ??= setTimeout(() => drop(card), LINGER);
+  if (card.isOver) card.leaving ??= setTimeout(() => leave(card), LINGER);
   guard();
   count();
+}
+
+/** Not while somebody points at the list: what stands below would move up. */
+function leave(card) {
+  if (by("waiting").matches(":hover") && cards.size > 1) card.leaving = setTimeout(() => leave(card), LINGER / 4);
+  else drop(card);
 }
 
 function drop(card) {
@@ -198,6 +242,8 @@ function count() {
   const open = [...cards.values()].filter((card) => card.approval.state === "waiting").length;
   by("waiting-count").textContent = String(open);
   by("waiting-count").classList.toggle("some", open > 0);
+  by("nav-count").textContent = String(open);
+  by("nav-count").classList.toggle("some", open > 0);
   const isLive = by("inbox").dataset.connection === "live";
   by("waiting-empty").hidden = cards.size > 0 || !isLive;
   by("waiting-unknown").hidden = isLive;

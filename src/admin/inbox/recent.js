@@ -101,7 +101,7 @@ function verdict(call) {
 }
 
 /** The word for a call's state, and how it is coloured. */
-function standing(call) {
+export function standing(call) {
   switch (call.state) {
     case "running":
       return ["running", "running"];

@@ -46,10 +46,13 @@ export function setText(element, text) {
   element.replaceChildren(visible(text));
 }
 
-/** Arguments as a tree; `redacted` are the JSON pointers of what the gateway hid. */
-export function argumentTree(value, redacted = []) {
+/**
+ * Arguments as a tree; `redacted` are the JSON pointers of what the gateway hid. Where `reveal` is given, it fetches what
+ * stands at a pointer.
+ */
+export function argumentTree(value, redacted = [], reveal = null) {
   if (isEmpty(value)) return el("p", "hint", "None.");
-  const tree = node(value, "", new Set(redacted));
+  const tree = node(value, "", new Set(redacted), reveal);
   if (redacted.length === 0) return tree;
   return el("div", "", tree, el("p", "hint", "What looked like a secret is hidden here; the call itself is unchanged."));
 }
@@ -57,10 +60,11 @@ export function argumentTree(value, redacted = []) {
 const isEmpty = (value) =>
   value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0);
 
-function node(value, pointer, redacted) {
+function node(value, pointer, redacted, reveal) {
   // Only a part of a text may be hidden: what is left is shown all the same.
   if (redacted.has(pointer)) {
-    return el("span", "", el("span", "redacted", "secret hidden"), " ", node(value, pointer, new Set()));
+    const shown = el("span", "", node(value, pointer, new Set()));
+    return el("span", "", el("span", "redacted", "secret hidden"), " ", shown, reveal ? revealer(pointer, shown, reveal) : null);
   }
   const number = numberText(value);
   if (number !== undefined) return el("span", "value number", number);
@@ -74,7 +78,7 @@ function node(value, pointer, redacted) {
     for (const [key, child] of entries.slice(from, to)) {
       const place = `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
       const name = isArray ? el("span", "index", key) : el("span", "key", visible(key));
-      list.append(el("li", "", name, node(child, place, redacted)));
+      list.append(el("li", "", name, node(child, place, redacted, reveal)));
     }
   };
   add(0, LONG_LIST);
@@ -85,6 +89,24 @@ function node(value, pointer, redacted) {
     })));
   }
   return list;
+}
+
+// Seeing a secret is an act of its own: it says what it does before it does it.
+function revealer(pointer, shown, reveal) {
+  const button = el("button", "quiet", "Reveal (this is recorded)");
+  button.type = "button";
+  button.dataset.action = "reveal";
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      const { value } = await reveal(pointer);
+      shown.replaceChildren(node(value, "", new Set()));
+      button.remove();
+    } catch (problem) {
+      button.textContent = problem.message;
+    }
+  });
+  return button;
 }
 
 function textNode(text) {

@@ -3,12 +3,16 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use http::Method;
 use tempfile::TempDir;
 use thirtyfour::prelude::*;
+
+use super::http::Http;
 
 /// A browser with a profile of its own; ended when dropped.
 pub struct Browser {
     pub page: WebDriver,
+    port: u16,
     _driver: Driver,
     _profile: TempDir,
 }
@@ -41,7 +45,7 @@ impl Browser {
             options.add_arg(argument).expect("an argument");
         }
         let page = WebDriver::new(format!("http://127.0.0.1:{port}"), options).await.expect("a browser");
-        Self { page, _driver: driver, _profile: profile }
+        Self { page, port, _driver: driver, _profile: profile }
     }
 
     /// The element, as soon as it is there and shown.
@@ -52,6 +56,15 @@ impl Browser {
     /// What a script returns.
     pub async fn run(&self, script: &str) -> serde_json::Value {
         self.page.execute(script, Vec::new()).await.expect("a script").json().clone()
+    }
+
+    /// Has the browser itself do something (Chrome DevTools Protocol).
+    pub async fn devtools(&self, command: &str, params: serde_json::Value) {
+        let session = self.page.session_id().to_string();
+        let url = format!("http://127.0.0.1:{}/session/{session}/goog/cdp/execute", self.port);
+        let body = serde_json::json!({ "cmd": command, "params": params }).to_string();
+        let answer = Http::new().send(Method::POST, &url, &[("content-type", "application/json")], body).await;
+        assert_eq!(answer.status, 200, "{command}");
     }
 
     /// Ends the browser.

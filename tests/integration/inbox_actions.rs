@@ -1,0 +1,353 @@
+//! What an approver does in the inbox besides yes and no, in a real browser; every page looked over by axe-core.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use thirtyfour::prelude::*;
+
+use crate::harness::agent::{Agent, about, reply, text};
+use crate::harness::browser::Browser;
+use crate::harness::eventually;
+use crate::harness::gateway::{Gateway, Home};
+use crate::harness::peers;
+
+const POLICY: &str = "
+version: 1
+groups:
+  default:
+    otherwise: ask
+    rules:
+      - { name: read-docs, verdict: allow, tool: '@fs_read', path: docs/ }
+      - { name: writes, verdict: ask, tool: [write_file, edit_file], reason: Somebody should look at what is written. }
+      - { name: closed, verdict: deny, tool: write_file, path: closed/, reason: Closed for good. }
+      - name: removals
+        verdict: ask
+        command: rm
+        approval: { severity: high }
+        reason: Nothing is removed without a look.
+";
+
+struct Inbox {
+    home: Home,
+    gateway: Gateway,
+    browser: Browser,
+}
+
+impl Inbox {
+    async fn open() -> Self {
+        let workspace = json!({ "work": { "workspace": true, "root": "$ROOT" } });
+        let home = Home::new(POLICY, workspace).without("approvers");
+        for folder in ["docs", "closed"] {
+            std::fs::create_dir_all(home.root().join(folder)).expect("a folder");
+        }
+        std::fs::write(home.root().join("docs/plan.md"), "# Plan\n\nShip on Friday.\n").expect("a file");
+        let gateway = home.serve();
+        let link = eventually("the login link", || async {
+            gateway.log().split_whitespace().find(|word| word.contains("/#login=")).map(str::to_owned)
+        })
+        .await;
+        let browser = Browser::start().await;
+        browser.page.goto(&link).await.expect("the inbox");
+        browser.see("#inbox[data-connection=live]").await;
+        Self { home, gateway, browser }
+    }
+
+    async fn agent(&self) -> Agent {
+        Agent::legacy(&self.gateway.url("work")).await
+    }
+
+    async fn click(&self, css: &str) {
+        let button = self.browser.see(css).await;
+        eventually("a button that can be clicked", || async {
+            let is_enabled = button.is_enabled().await.ok().filter(|enabled| *enabled);
+            is_enabled?;
+            button.scroll_into_view().await.ok()?;
+            button.click().await.ok()
+        })
+        .await;
+    }
+
+    async fn write(&self, css: &str, what: &str) {
+        let field = self.browser.see(css).await;
+        field.clear().await.expect("cleared");
+        field.send_keys(what).await.expect("typed");
+    }
+
+    async fn says(&self, css: &str, what: &str) {
+        let text = async || Some(self.browser.page.find(By::Css(css)).await.ok()?.text().await.ok()?);
+        for _ in 0..100 {
+            if text().await.is_some_and(|text| text.contains(what)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let page = self.browser.page.find(By::Css("body")).await.expect("a page").text().await.unwrap_or_default();
+        panic!("{css} does not say {what:?}: {:?}\n{page}", text().await);
+    }
+
+    /// What axe-core finds wrong in what is on the screen (WCAG 2.2 A and AA).
+    async fn is_accessible(&self, state: &str) {
+        let axe = std::fs::read_to_string(peers::folder().join("node_modules/axe-core/axe.min.js")).expect("axe-core");
+        self.browser.page.execute(&axe, Vec::new()).await.expect("axe-core runs");
+        let script = "const done = arguments[arguments.length - 1];
+            axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+                .then((found) => done(found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(' | ')}`)));";
+        let found = self.browser.page.execute_async(script, Vec::new()).await.expect("its answer");
+        assert_eq!(found.json(), &json!([]), "{state}");
+    }
+
+    async fn page(&self, name: &str) {
+        self.click(&format!("#nav a[href='#/{name}']")).await;
+    }
+}
+
+fn write(path: &str, content: &str) -> Value {
+    json!({ "path": path, "content": content })
+}
+
+const CARD: &str = "#waiting [data-approval-id][data-state=waiting]";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn see_the_change_edit_it_and_remember_the_next() {
+    let inbox = Inbox::open().await;
+    let agent = inbox.agent().await;
+
+    let answer = agent.begin(1, "write_file", write("docs/plan.md", "# Plan\n\nShip on Monday.\n")).await;
+    inbox.says(CARD, "- Ship on Friday.").await;
+    inbox.says(CARD, "+ Ship on Monday.").await;
+    inbox.is_accessible("a card with a change").await;
+    inbox.click(&format!("{CARD} [data-action=claim]")).await;
+    inbox.says(&format!("{CARD} [data-slot=claimed]"), "you are looking").await;
+    inbox.click(&format!("{CARD} [data-action=extend]")).await;
+    eventually("more time", || async {
+        let held = inbox.gateway.get("approvals?state=waiting").await;
+        held["items"][0]["extended_ms"].as_u64().filter(|ms| *ms > 0)
+    })
+    .await;
+
+    // Denied so: it says why, and waits on.
+    inbox.click(&format!("{CARD} [data-slot=edit] > summary")).await;
+    inbox.write(&format!("{CARD} [data-field=arguments]"), r#"{"path": "closed/a.md", "content": "x"}"#).await;
+    inbox.click(&format!("{CARD} [data-action=approve]")).await;
+    inbox.says(&format!("{CARD} [data-slot=problem]"), "closed: Closed for good").await;
+    inbox
+        .write(
+            &format!("{CARD} [data-field=arguments]"),
+            r#"{"path": "docs/plan.md", "content": "Ship on Tuesday.\n"}"#,
+        )
+        .await;
+    inbox.is_accessible("a card that is changed").await;
+    inbox.click(&format!("{CARD} [data-action=approve]")).await;
+    let ran = reply(answer, 1).await;
+    assert!(text(&ran).contains("An approver changed the arguments"), "{ran}");
+    let written = std::fs::read_to_string(inbox.home.root().join("docs/plan.md")).expect("written");
+    assert_eq!(written, "Ship on Tuesday.\n");
+
+    let answer = agent.begin(2, "write_file", write("docs/b.md", "b")).await;
+    inbox.click(&format!("{CARD} [data-slot=remember] > summary")).await;
+    inbox.click(&format!("{CARD} [data-slot=options] .option:nth-of-type(2) input")).await;
+    inbox.is_accessible("a card with what may be remembered").await;
+    inbox.click(&format!("{CARD} [data-action=approve]")).await;
+    assert_ne!(reply(answer, 2).await["result"]["isError"], true);
+    let again = agent.call(3, "write_file", write("docs/c.md", "c")).await;
+    assert_ne!(again["result"]["isError"], true, "it passes without a question: {again}");
+
+    inbox.page("grants").await;
+    inbox.says("#grants-list [data-grant-id][data-state=active]", "write_file below docs/").await;
+    inbox.is_accessible("the grants").await;
+    inbox.click("#grants-list [data-grant-id] [data-action=revoke]").await;
+    inbox.says("#grants-list [data-grant-id][data-state=revoked]", "Ended: ").await;
+
+    inbox.page("history").await;
+    inbox.says("#history-list", "write_file docs/c.md").await;
+    inbox.write("#history-form [name=q]", "plan.md").await;
+    inbox.click("#history-form [type=submit]").await;
+    eventually("the calls that match", || async {
+        let rows = inbox.browser.run("return document.querySelectorAll('#history-list [data-call-id]').length").await;
+        (rows == json!(1)).then_some(())
+    })
+    .await;
+    inbox.is_accessible("the history").await;
+    inbox.browser.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_revealed_by_an_act_of_its_own_and_what_is_severe_is_looked_at_to_its_end() {
+    let inbox = Inbox::open().await;
+    let agent = inbox.agent().await;
+    let token = format!("ghp_{}", "a1".repeat(18));
+    let answer = agent.begin(1, "write_file", write("docs/a.md", &token)).await;
+    let card = inbox.browser.see(CARD).await;
+    assert!(!card.text().await.expect("its text").contains(&token));
+    inbox.click(&format!("{CARD} [data-action=reveal]")).await;
+    inbox.says(CARD, &token).await;
+    inbox.click(&format!("{CARD} [data-action=reject]")).await;
+    assert_eq!(about(&reply(answer, 1).await)["reason"], "approver");
+
+    let long = format!("rm docs/plan.md # {}", "x ".repeat(4_000));
+    let answer = agent.begin(2, "execute_cmd", json!({ "command": long })).await;
+    let severe = "#waiting [data-state=waiting][data-severity=high]";
+    inbox.browser.see(severe).await;
+    inbox.browser.run("scrollTo(0, 0)").await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let approve = inbox.browser.see(&format!("{severe} [data-action=approve]")).await;
+    // Guarded until the end of its arguments was on the screen, and no key does it.
+    let page = &inbox.browser.page;
+    page.find(By::Css(&format!("{severe} summary"))).await.expect("a head").focus().await.expect("focused");
+    page.active_element().await.expect("the head").send_keys("a").await.expect("typed");
+    inbox.says(&format!("{severe} [data-slot=problem]"), "use the button").await;
+    inbox.browser.run("document.querySelector('[data-severity=high] [data-slot=end]').scrollIntoView()").await;
+    eventually("the end to be seen", || async { approve.is_enabled().await.ok().filter(|enabled| *enabled) }).await;
+    inbox.is_accessible("a severe card").await;
+    inbox.click(&format!("{severe} [data-action=approve]")).await;
+    assert_ne!(reply(answer, 2).await["result"]["isError"], true);
+    assert!(!inbox.home.root().join("docs/plan.md").exists());
+    inbox.browser.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_are_found_grouped_and_decided_together() {
+    let inbox = Inbox::open().await;
+    let (one, other) = (inbox.agent().await, inbox.agent().await);
+    let mut answers = Vec::new();
+    for n in 1..=3 {
+        answers.push((n, one.begin(n, "write_file", write(&format!("docs/{n}.md"), "x")).await));
+    }
+    let apart =
+        other.begin(9, "edit_file", json!({ "path": "docs/plan.md", "old_text": "Friday", "new_text": "never" })).await;
+    eventually("four cards", || async {
+        let cards = inbox.browser.run(&format!("return document.querySelectorAll('{CARD}').length")).await;
+        (cards == json!(4)).then_some(())
+    })
+    .await;
+    inbox.write("#search", "edit_file").await;
+    inbox.says("#filtered", "3 more are not shown").await;
+    inbox.write("#search", " ").await;
+    inbox
+        .browser
+        .run("const s = document.getElementById('search'); s.value = ''; s.dispatchEvent(new Event('input'))")
+        .await;
+    inbox
+        .browser
+        .run("const g = document.getElementById('group-by'); g.value = 'tool'; g.dispatchEvent(new Event('input'))")
+        .await;
+    inbox.says("#waiting .group", "Tool work/").await;
+    inbox.is_accessible("a grouped list").await;
+
+    // Not before each was looked at to its end.
+    let group = "//div[contains(@class,'group')][.//button[contains(.,'Approve these 3')]]";
+    let all = inbox
+        .browser
+        .page
+        .query(By::XPath(&format!("{group}//button[@data-action='approve-group']")))
+        .first()
+        .await
+        .expect("a button");
+    all.click().await.expect("clicked");
+    eventually("the refusal", || async {
+        let text = inbox.browser.page.find(By::XPath(group)).await.ok()?.text().await.ok()?;
+        text.contains("were not looked at to the end").then_some(())
+    })
+    .await;
+    assert_eq!(inbox.gateway.held(4).await.len(), 4);
+    inbox.browser.run("document.querySelectorAll('#waiting details').forEach((one) => { if (one.matches('.card > details')) one.open = true; })").await;
+    for n in 0..4 {
+        inbox
+            .browser
+            .run(&format!("document.querySelectorAll('#waiting [data-slot=end]')[{n}].scrollIntoView()"))
+            .await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    let all = inbox
+        .browser
+        .page
+        .query(By::XPath(&format!("{group}//button[@data-action='approve-group']")))
+        .first()
+        .await
+        .expect("a button");
+    all.scroll_into_view().await.expect("scrolled");
+    all.click().await.expect("clicked");
+    for (n, answer) in answers {
+        assert_ne!(reply(answer, n).await["result"]["isError"], true);
+    }
+    let left = inbox.gateway.held(1).await;
+    assert_eq!(left[0]["call"]["tool"], "edit_file");
+
+    // The keyboard alone: to the card, to its note, and the rejection is sent.
+    inbox.browser.run("document.activeElement.blur()").await;
+    let page = &inbox.browser.page;
+    let body = page.find(By::Css("body")).await.expect("the page");
+    body.send_keys("?").await.expect("typed");
+    inbox.browser.see("#help[open]").await;
+    inbox.is_accessible("the list of keys").await;
+    inbox.click("#help button").await;
+    eventually("the card that is left to be reached", || async {
+        page.active_element().await.ok()?.send_keys("j").await.ok()?;
+        let at = inbox.browser.run("return document.activeElement.closest('[data-state=waiting]') !== null").await;
+        (at == json!(true)).then_some(())
+    })
+    .await;
+    page.active_element().await.expect("the card").send_keys("r").await.expect("typed");
+    let note = page.active_element().await.expect("the note");
+    note.send_keys("leave the date alone").await.expect("typed");
+    note.send_keys(Key::Control + Key::Enter).await.expect("sent");
+    let refused = reply(apart, 9).await;
+    assert!(text(&refused).contains("leave the date alone"), "{refused}");
+    inbox.browser.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_paused_and_policy_is_asked() {
+    let inbox = Inbox::open().await;
+    let agent = inbox.agent().await;
+    let answer = agent.begin(1, "write_file", write("docs/a.md", "x")).await;
+    inbox.browser.see(CARD).await;
+    inbox.page("agents").await;
+    inbox.says("#agents-list [data-agent=local]", "1 waiting").await;
+    inbox.is_accessible("the agents").await;
+    inbox.write("#agents-list [data-agent=local] input", "it writes too much").await;
+    inbox.click("#agents-list [data-agent=local] [data-action=pause]").await;
+    let refused = reply(answer, 1).await;
+    assert!(text(&refused).contains("it writes too much"), "{refused}");
+    inbox.says("#agents-list [data-agent=local]", "Paused by").await;
+    inbox.click("#agents-list [data-agent=local] [data-action=resume]").await;
+    inbox.says("#agents-list [data-agent=local]", "may call").await;
+    assert_ne!(agent.call(2, "read_file", json!({ "path": "docs/plan.md" })).await["result"]["isError"], true);
+
+    inbox.page("policy").await;
+    inbox.says("#rules [data-rule=writes]", "writes").await;
+    let call = json!({ "agent": "local", "upstream": "work", "tool": "write_file", "arguments": { "path": "closed/a", "content": "" } });
+    inbox.write("#explain-text", &call.to_string()).await;
+    inbox.click("#explain-form [type=submit]").await;
+    inbox.says("#explain-answer", "deny").await;
+    inbox.is_accessible("the policy").await;
+    inbox.browser.quit().await;
+}
+
+/// The pictures in `docs/img/`: run by hand (`cargo test --test integration pictures -- --ignored`).
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "makes the pictures of the README anew"]
+async fn pictures() {
+    let inbox = Inbox::open().await;
+    let (agent, other) = (inbox.agent().await, inbox.agent().await);
+    let _one = agent.begin(1, "write_file", write("docs/plan.md", "# Plan\n\nShip on Monday.\n")).await;
+    let _two = other.begin(1, "execute_cmd", json!({ "command": "rm -r docs/old && git push origin main" })).await;
+    let _three = agent.begin(2, "write_file", write("docs/notes.md", "Notes.\n")).await;
+    inbox.gateway.held(3).await;
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/img");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for scheme in ["light", "dark"] {
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        inbox.browser.devtools("Emulation.setEmulatedMedia", media).await;
+        for width in [360, 768, 1440] {
+            let metrics = json!({ "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
+            inbox.browser.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            let wide = inbox.browser.run("return document.documentElement.scrollWidth").await;
+            assert_eq!(wide, json!(width), "nothing is wider than the page");
+            let file = folder.join(format!("inbox-{width}-{scheme}.png"));
+            inbox.browser.page.screenshot(&file).await.expect("a picture");
+        }
+    }
+    inbox.browser.quit().await;
+}
