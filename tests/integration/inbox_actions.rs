@@ -96,6 +96,19 @@ impl Inbox {
         assert_eq!(found.json(), &json!([]), "{state}");
     }
 
+    async fn resize(&self, width: u32) {
+        let metrics = json!({ "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
+        self.browser.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
+        tokio::time::sleep(Duration::from_millis(700)).await;
+    }
+
+    /// Nothing is wider than the page.
+    async fn fits(&self, width: u32) {
+        let beyond =
+            self.browser.run("const all = document.documentElement; return all.scrollWidth - all.clientWidth").await;
+        assert_eq!(beyond, json!(0), "at {width} px");
+    }
+
     async fn page(&self, name: &str) {
         self.click(&format!("#nav a[href='#/{name}']")).await;
     }
@@ -147,6 +160,10 @@ async fn see_the_change_edit_it_and_remember_the_next() {
     inbox.click(&format!("{CARD} [data-slot=remember] > summary")).await;
     inbox.click(&format!("{CARD} [data-slot=options] .option:nth-of-type(2) input")).await;
     inbox.is_accessible("a card with what may be remembered").await;
+    inbox.resize(360).await;
+    inbox.fits(360).await;
+    inbox.is_accessible("a card on a phone").await;
+    inbox.resize(1000).await;
     inbox.click(&format!("{CARD} [data-action=approve]")).await;
     assert_ne!(reply(answer, 2).await["result"]["isError"], true);
     let again = agent.call(3, "write_file", write("docs/c.md", "c")).await;
@@ -340,11 +357,8 @@ async fn pictures() {
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         inbox.browser.devtools("Emulation.setEmulatedMedia", media).await;
         for width in [360, 768, 1440] {
-            let metrics = json!({ "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
-            inbox.browser.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
-            tokio::time::sleep(Duration::from_millis(700)).await;
-            let wide = inbox.browser.run("return document.documentElement.scrollWidth").await;
-            assert_eq!(wide, json!(width), "nothing is wider than the page");
+            inbox.resize(width).await;
+            inbox.fits(width).await;
             let file = folder.join(format!("inbox-{width}-{scheme}.png"));
             inbox.browser.page.screenshot(&file).await.expect("a picture");
         }

@@ -79,6 +79,8 @@ export class Deck {
     for (const [id, all, key] of [["filter-agent", "Any agent", "agent"], ["filter-upstream", "Any upstream", "upstream"], ["filter-group", "Any group", "group"]]) {
       const box = by(id);
       const values = [...new Set([...calls.map((call) => call[key]), box.value].filter(Boolean))].sort();
+      // One choice is none.
+      box.hidden = values.length < 2;
       const known = [...box.options].slice(1).map((option) => option.value);
       if (box.options.length > 0 && JSON.stringify(known) === JSON.stringify(values)) continue;
       const chosen = box.value;
