@@ -210,7 +210,7 @@ async fn a_secret_is_revealed_by_an_act_of_its_own_and_what_is_severe_is_looked_
     let approve = inbox.browser.see(&format!("{severe} [data-action=approve]")).await;
     // Guarded until the end of its arguments was on the screen, and no key does it.
     let page = &inbox.browser.page;
-    page.find(By::Css(&format!("{severe} summary"))).await.expect("a head").focus().await.expect("focused");
+    page.find(By::Css(format!("{severe} summary"))).await.expect("a head").focus().await.expect("focused");
     page.active_element().await.expect("the head").send_keys("a").await.expect("typed");
     inbox.says(&format!("{severe} [data-slot=problem]"), "use the button").await;
     inbox.browser.run("document.querySelector('[data-severity=high] [data-slot=end]').scrollIntoView()").await;
@@ -256,7 +256,7 @@ async fn many_are_found_grouped_and_decided_together() {
     let all = inbox
         .browser
         .page
-        .query(By::XPath(&format!("{group}//button[@data-action='approve-group']")))
+        .query(By::XPath(format!("{group}//button[@data-action='approve-group']")))
         .first()
         .await
         .expect("a button");
@@ -278,7 +278,7 @@ async fn many_are_found_grouped_and_decided_together() {
     let all = inbox
         .browser
         .page
-        .query(By::XPath(&format!("{group}//button[@data-action='approve-group']")))
+        .query(By::XPath(format!("{group}//button[@data-action='approve-group']")))
         .first()
         .await
         .expect("a button");
