@@ -46,6 +46,24 @@ impl From<String> for Unread {
     }
 }
 
+/// A request without its arguments.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "only whether it reads counts")]
+struct Outer {
+    agent: Option<String>,
+    group: Option<String>,
+    source: Option<String>,
+    depth: Option<String>,
+    session: Option<String>,
+    upstream: Option<String>,
+    tool: Option<String>,
+    #[serde(default)]
+    arguments: serde::de::IgnoredAny,
+    method: Option<String>,
+    raw: Option<String>,
+}
+
 /// The fields of a request.
 pub(super) const FIELDS: [&str; 10] =
     ["agent", "group", "source", "depth", "session", "upstream", "tool", "arguments", "method", "raw"];
@@ -61,8 +79,11 @@ impl Request {
         let json = Json::parse(Bytes::copy_from_slice(text.as_bytes()), outer).map_err(|refused| {
             match serde_json::from_str::<serde::de::IgnoredAny>(text) {
                 Err(error) => Unread::Request(format!("this is not JSON: {error}")),
-                // A field given twice, say: no client could send it.
-                Ok(_) => Unread::Message(refused.to_string()),
+                // An argument given twice, say: no client could send it. What stands beside the arguments is ours.
+                Ok(_) => match serde_json::from_str::<Outer>(text) {
+                    Err(error) => Unread::Request(error.to_string()),
+                    Ok(_) => Unread::Message(refused.to_string()),
+                },
             }
         })?;
         let root = json.root();

@@ -18,6 +18,7 @@ mod inbox_actions;
 mod kill;
 mod layers;
 mod limits;
+mod openapi;
 mod orders;
 mod origin;
 mod peers_everything;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::take::{Body, ListQuery, Page, Params, Path};
+use super::take::{Body, ListQuery, Page, Params, Path, RawObject};
 use crate::approval::Held;
 use crate::gate::{Editor, NotEdited, flag_sentence};
 use crate::record::{ApprovalState, ApprovalView, Decision, FileDiff, Remember, Vote, You};
@@ -86,8 +86,7 @@ pub struct Approve {
     /// Other arguments in the place of the agent's, an object. Earlier votes are void and policy judges again; where the
     /// change brings something that you were not shown, the approval comes back `waiting` with another digest.
     #[serde(default)]
-    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
-    arguments: Option<Box<RawValue>>,
+    arguments: Option<RawObject>,
     /// One of the approval\'s `grant_options`, to let calls like it pass for a while.
     #[serde(default)]
     remember: Option<Remember>,
@@ -106,7 +105,7 @@ pub async fn approve(
                 "what was changed cannot be remembered: the agent asks again with its own arguments; send `arguments` or `remember`",
             ));
         }
-        return edit(&admin, &who, &id, body.digest, body.note, &arguments).await;
+        return edit(&admin, &who, &id, body.digest, body.note, &arguments.0).await;
     }
     let say = Say { decision: Decision::Approve, digest: Some(body.digest), note: body.note, remember: body.remember };
     decide(&admin, &who, &id, say).await
@@ -182,7 +181,7 @@ pub(super) async fn decide(admin: &Admin, who: &Who, id: &str, say: Say) -> Resu
     Ok(Json(seen_by(admin, who, held)))
 }
 
-fn checked(note: Option<String>) -> Result<Option<String>, Problem> {
+pub(super) fn checked(note: Option<String>) -> Result<Option<String>, Problem> {
     let note = note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
     match note {
         Some(long) if long.chars().count() > MAX_NOTE => {

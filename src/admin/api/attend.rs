@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::approvals::{MAX_NOTE, Say, decide, seen_by, visible};
-use super::take::{Body, Page, Path};
+use super::approvals::{MAX_NOTE, Say, checked, decide, seen_by, visible};
+use super::take::{Body, Page, Path, whole};
 use crate::approval::{Event, Refused};
 use crate::gate::NotRevealed;
 use crate::record::{ApprovalView, Decision};
@@ -53,6 +53,7 @@ pub async fn claim(
 #[serde(deny_unknown_fields)]
 pub struct Extend {
     /// By how much, in ms.
+    #[serde(deserialize_with = "whole")]
     by_ms: u64,
 }
 
@@ -113,6 +114,11 @@ pub async fn reveal(
     }
 }
 
+/// Several decisions.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Decisions(#[schemars(length(min = 1, max = MOST))] Vec<OneDecision>);
+
 /// One of several decisions.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -149,11 +155,14 @@ pub struct Decided {
 pub async fn several(
     State(admin): State<Arc<Admin>>,
     who: Who,
-    Body(decisions): Body<Vec<OneDecision>>,
+    Body(Decisions(decisions)): Body<Decisions>,
 ) -> Result<Json<Page<Decided>>, Problem> {
     who.require(Role::Approver)?;
     if decisions.is_empty() || decisions.len() > MOST {
         return Err(Problem::bad_request(format!("send from 1 to {MOST} decisions, as a list")));
+    }
+    for decision in &decisions {
+        checked(decision.note.clone())?;
     }
     let mut items = Vec::new();
     for OneDecision { id, digest, decision, note } in decisions {

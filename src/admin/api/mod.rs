@@ -36,6 +36,7 @@ mod tools;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 
@@ -47,7 +48,11 @@ use super::{Admin, login};
 
 /// All of the API's routes.
 pub fn routes() -> Router<Arc<Admin>> {
-    table().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler))
+    table().into_iter().fold(Router::new(), |router, route| {
+        let strict = route.path.starts_with("/api/") && !route.takes_query();
+        let handler = if strict { route.handler.layer(from_fn(take::no_query)) } else { route.handler };
+        router.route(route.path, handler)
+    })
 }
 
 /// Every route, with what the document says of it.

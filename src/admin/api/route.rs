@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use super::super::Admin;
 use super::super::auth::Role;
-use super::describe::{Described, Operation};
+use super::describe::{Described, Operation, Shapes};
 
 /// A method of a path.
 pub struct Route {
@@ -56,6 +56,14 @@ impl Route {
         summary: &'static str,
     ) -> Self {
         Self { method, path, summary, text: None, role: None, open: false, problems: Vec::new(), handler, describe }
+    }
+
+    /// Whether the handler reads the query.
+    pub fn takes_query(&self) -> bool {
+        let mut shapes = Shapes::new();
+        let mut operation = Operation::new(&mut shapes);
+        (self.describe)(&mut operation);
+        !operation.query.is_empty()
     }
 
     /// With more to know than the summary.

@@ -1,16 +1,21 @@
 //! What handlers take from a request, strictly, and the pages that lists give.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use http::header;
 use http::request::Parts;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use percent_encoding::percent_decode_str;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use super::super::auth::Who;
 use super::super::problem::Problem;
@@ -131,9 +136,20 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        if percent_decode_str(parts.uri.query().unwrap_or_default()).decode_utf8().is_err() {
+            return Err(Problem::bad_request("the query is not UTF-8"));
+        }
         let Query(params) =
             Query::try_from_uri(&parts.uri).map_err(|error| Problem::bad_request(error.body_text().to_lowercase()))?;
         Ok(Self(params))
+    }
+}
+
+/// Refuses a query where nothing reads one, as [`Params`] refuses what it does not know.
+pub async fn no_query(request: Request, next: Next) -> Response {
+    match request.uri().query() {
+        None | Some("") => next.run(request).await,
+        Some(_) => Problem::bad_request("this path takes no query; leave out what follows the `?`").into_response(),
     }
 }
 
@@ -165,6 +181,46 @@ impl<T, S: Send + Sync> FromRequest<S> for Text<T> {
     }
 }
 
+/// A JSON object as it is written, byte for byte.
+pub struct RawObject(pub Box<RawValue>);
+
+impl<'de> Deserialize<'de> for RawObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        if raw.get().starts_with('{') { Ok(Self(raw)) } else { Err(D::Error::custom("this is to be an object")) }
+    }
+}
+
+impl JsonSchema for RawObject {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Object".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object"})
+    }
+}
+
+/// A whole number, in JSON's own sense: `5.0` is one.
+///
+/// # Errors
+/// It is another number, or none.
+pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    let float = || number.as_f64().filter(|float| float.fract() == 0.0 && *float >= 0.0);
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole, not negative; what is too large is taken as the largest"
+    )]
+    let whole = number.as_u64().or_else(|| float().map(|float| float as u64));
+    whole.ok_or_else(|| D::Error::custom(format!("{number} is not a whole number from 0")))
+}
+
 /// The bytes of a JSON body, at most [`MAX_BODY`], in bounded time.
 async fn read_body(request: Request) -> Result<Bytes, Problem> {
     let (parts, body) = request.into_parts();
@@ -183,6 +239,16 @@ async fn read_body(request: Request) -> Result<Bytes, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn five_and_five_point_nought_are_whole() {
+        let read = |text: &str| whole(&mut serde_json::Deserializer::from_str(text)).ok();
+        assert_eq!([read("5"), read("5.0"), read("5e3"), read("0")], [Some(5), Some(5), Some(5000), Some(0)]);
+        assert_eq!(read("1e300"), Some(u64::MAX));
+        for bad in ["5.5", "-1", "-1.0", "\"5\"", "null", "true"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
 
     #[test]
     fn a_list_takes_known_words_only() {

@@ -91,6 +91,13 @@ pub fn python(script: &str) -> Command {
     command
 }
 
+/// The command of schemathesis, with the settings of `tests/peers`.
+pub fn schemathesis() -> Command {
+    let mut command = Command::new(at("venv/bin/schemathesis"));
+    command.arg("--config-file").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/schemathesis.toml"));
+    command
+}
+
 /// The command of `@modelcontextprotocol/server-filesystem`.
 pub fn filesystem(root: &Path) -> Vec<String> {
     vec![
