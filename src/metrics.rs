@@ -9,7 +9,7 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
-use crate::record::{Decision, Outcome, Rejection, Verdict};
+use crate::record::{Decision, NotifiedState, Outcome, Rejection, Verdict};
 
 /// How many (upstream, tool, group) are counted apart; whatever comes after them is `other`.
 const APART: usize = 2_000;
@@ -49,6 +49,7 @@ struct All {
     policy: IntGaugeVec,
     reloads: IntCounterVec,
     tools: IntCounterVec,
+    notifications: IntCounterVec,
 }
 
 impl Metrics {
@@ -101,6 +102,11 @@ impl Metrics {
             "Definitions of tools that were not known before, or are not the accepted ones.",
             &["upstream", "state"],
         );
+        let notifications = counter(
+            "portcullis_notifications_total",
+            "Held calls of which people were told, or could not be, by channel.",
+            &["channel", "result"],
+        );
         let all = All {
             apart: Mutex::default(),
             calls,
@@ -115,6 +121,7 @@ impl Metrics {
             policy,
             reloads,
             tools,
+            notifications,
             registry,
         };
         Self { all: Arc::new(all) }
@@ -158,6 +165,11 @@ impl Metrics {
     /// An upstream offered a tool that is `new` or `changed`.
     pub fn tool_seen(&self, upstream: &str, state: &str) {
         self.all.tools.with_label_values(&[upstream, state]).inc();
+    }
+
+    /// People were told of a held call by a configured channel, or could not be.
+    pub fn notified(&self, channel: &str, result: NotifiedState) {
+        self.all.notifications.with_label_values(&[channel, result.as_str()]).inc();
     }
 
     /// How many approvals wait now.
@@ -264,6 +276,7 @@ mod tests {
         metrics.upstream_up("files", true);
         metrics.policy_reload("ok");
         metrics.policy_reload("whatever");
+        metrics.notified("slack:ops", NotifiedState::Delivered);
         metrics.policy_version("sha256:old");
         metrics.policy_version("sha256:new");
         let text = metrics.render();
@@ -282,6 +295,7 @@ mod tests {
             r#"portcullis_upstream_up{upstream="files"} 1"#,
             r#"portcullis_policy_info{version="sha256:new"} 1"#,
             r#"portcullis_policy_reloads_total{result="error"} 1"#,
+            r#"portcullis_notifications_total{channel="slack:ops",result="delivered"} 1"#,
             r#"portcullis_policy_reloads_total{result="ok"} 1"#,
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\nis not in\n{text}");

@@ -765,8 +765,11 @@ pub struct ApprovalRecord {
     pub expires_at: Timestamp,
     /// When it was escalated.
     pub escalated_at: Option<Timestamp>,
-    /// Who was told.
-    pub notified: Vec<serde_json::Value>,
+    /// When those who were asked were reminded.
+    #[serde(default)]
+    pub reminded_at: Option<Timestamp>,
+    /// Who was told, the last word of each channel.
+    pub notified: Vec<NotifiedRecord>,
     /// What an approver should look at twice.
     pub flags: Vec<String>,
     /// What an approver changed.
@@ -779,6 +782,49 @@ pub struct ApprovalRecord {
     pub extended_ms: u64,
     /// What could be remembered, the narrowest first.
     pub grant_options: Vec<GrantOption>,
+}
+
+/// That people were told of an approval, or could not be.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NotifiedRecord {
+    /// The kind of the channel and its name, such as `slack:ops`.
+    pub channel: String,
+    /// What became of it.
+    pub state: NotifiedState,
+    /// When.
+    pub at: Timestamp,
+    /// Why it could not be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// What became of telling people.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotifiedState {
+    /// It did not work yet, and is tried again.
+    Pending,
+    /// They were told.
+    Delivered,
+    /// It did not work, and is not tried again.
+    Failed,
+    /// They were told anew: of a reminder, or of an escalation.
+    Updated,
+    /// They were told how it was decided, or ended.
+    Closed,
+}
+
+impl NotifiedState {
+    /// The label value in metrics, and the word in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+            Self::Updated => "updated",
+            Self::Closed => "closed",
+        }
+    }
 }
 
 /// What a call was before an approver changed its arguments.

@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::config::AllowSelf;
 use crate::message::Message;
-use crate::record::{ApprovalRecord, CallRecord, Outcome, Rejection, RequirementRecord, Severity, Vote};
+use crate::record::{
+    ApprovalRecord, CallRecord, NotifiedRecord, Outcome, Rejection, RequirementRecord, Severity, Vote,
+};
 
 /// What is stored of a held call.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -262,8 +264,10 @@ pub enum Event {
         /// Who and why.
         detail: Option<String>,
     },
-    /// Time passed: an escalation, expiry, or the end of the grace.
+    /// Time passed: a reminder, an escalation, expiry, or the end of the grace.
     Tick,
+    /// People were told of it, or could not be. Says nothing of the call: it applies whatever became of it.
+    Told(NotifiedRecord),
     /// The end (reply, kept reply, rejection) was given to a client; once, so that whoever applies it first gives it.
     /// Without it, an identical call is told the end again once its client counts as gone.
     Deliver,

@@ -297,13 +297,46 @@ fn others_may_approve_once_it_is_escalated_and_it_still_expires() {
     assert_eq!(held.approval.escalated_at, None, "not yet");
 
     held.apply(Event::Tick, at(100)).unwrap();
-    assert_eq!((held.approval.escalated_at, held.next_tick()), (Some(at(100)), Some(at(EXPIRES))));
+    assert_eq!((held.approval.escalated_at, held.next_tick()), (Some(at(100)), Some(at(EXPIRES / 2))));
     assert_eq!(held.approval.requirements, [needing(&["boss", "finance"], 1)]);
     let mut expired = held.clone();
     expired.apply(Event::Tick, at(EXPIRES)).unwrap();
     assert_eq!(expired.call().reason.as_deref(), Some("expired"));
     held.apply(boss(), at(101)).unwrap();
     assert_eq!((held.approval.state, held.next_tick()), (ApprovalState::Approved, None));
+}
+
+#[test]
+fn those_who_were_asked_are_reminded_once_at_half_of_the_time() {
+    let mut held = held("1");
+    assert_eq!(held.next_tick(), Some(at(EXPIRES / 2)));
+    held.apply(Event::Tick, at(EXPIRES / 2 - 1)).unwrap();
+    assert_eq!(held.approval.reminded_at, None, "not yet");
+    held.apply(Event::Tick, at(EXPIRES / 2)).unwrap();
+    assert_eq!((held.approval.reminded_at, held.next_tick()), (Some(at(EXPIRES / 2)), Some(at(EXPIRES))));
+    held.apply(rejudged(&held, |approval, _| approval.call.digest = Some("sha256:other".into())), at(EXPIRES - 9)).unwrap();
+    assert_eq!(held.next_tick(), Some(at(EXPIRES)), "once for a call, whatever is asked of it");
+
+    let mut decided = self::held("2");
+    decided.apply(vote("ben", Decision::Approve), at(1)).unwrap();
+    decided.apply(Event::Tick, at(EXPIRES / 2)).unwrap();
+    assert_eq!(decided.approval.reminded_at, None, "there is nothing to decide any more");
+}
+
+#[test]
+fn who_was_told_is_kept_whatever_became_of_the_call() {
+    let told = |channel: &str, state, ms| NotifiedRecord { channel: channel.into(), state, at: at(ms), detail: None };
+    let mut held = held("1");
+    held.apply(Event::Told(told("slack:ops", NotifiedState::Pending, 1)), at(1)).unwrap();
+    held.apply(Event::Told(told("mail:boss", NotifiedState::Delivered, 2)), at(2)).unwrap();
+    held.apply(rejudged(&held, |approval, _| approval.call.digest = Some("sha256:other".into())), at(3)).unwrap();
+    held.apply(vote_with(|vote, _| vote.digest = Some("sha256:other".into())), at(4)).unwrap();
+    held.apply(Event::Cancel { detail: None }, at(5)).unwrap();
+    let before = held.clone();
+    held.apply(Event::Told(told("slack:ops", NotifiedState::Closed, 6)), at(9 * EXPIRES)).unwrap();
+    let words: Vec<_> = held.approval.notified.iter().map(|told| (told.channel.as_str(), told.state)).collect();
+    assert_eq!(words, [("slack:ops", NotifiedState::Closed), ("mail:boss", NotifiedState::Delivered)]);
+    assert_eq!((states(&held), held.next_tick(), &held.approval.votes), (states(&before), before.next_tick(), &before.approval.votes));
 }
 
 #[test]

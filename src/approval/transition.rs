@@ -6,8 +6,8 @@ use super::{Event, Held, Kept, Refused, Terms};
 use crate::clock::Timestamp;
 use crate::config::AllowSelf;
 use crate::record::{
-    ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Escalation, Outcome, Rejection, RequirementRecord,
-    Vote, WillRun,
+    ApprovalRecord, ApprovalState, CallState, ClientState, Decision, Escalation, NotifiedRecord, Outcome, Rejection,
+    RequirementRecord, Vote, WillRun,
 };
 
 /// The flag on an approval whose approver owns the agent.
@@ -31,7 +31,7 @@ impl Held {
         // A clock that was set back must not make a call end before it began.
         let now = now.max(self.latest());
         let overdue = self.stage() != Stage::Ended && self.ends_at().is_some_and(|due| due <= now);
-        if overdue && event != Event::Tick {
+        if overdue && !matches!(event, Event::Tick | Event::Told(_)) {
             return Err(Refused::Ended);
         }
         match event {
@@ -69,13 +69,24 @@ impl Held {
                 self.tick(now);
                 Ok(())
             }
+            Event::Told(told) => {
+                self.told(told);
+                Ok(())
+            }
             Event::Deliver => self.deliver(),
         }
     }
 
     /// When [`Event::Tick`] next changes something.
     pub fn next_tick(&self) -> Option<Timestamp> {
-        self.ends_at().into_iter().chain(self.escalates_at()).min()
+        self.ends_at().into_iter().chain(self.escalates_at()).chain(self.reminds_at()).min()
+    }
+
+    /// When those who were asked are reminded, once: at half of what it may wait.
+    fn reminds_at(&self) -> Option<Timestamp> {
+        let half = Duration::from_millis(self.terms.expires_ms / 2);
+        let waits = self.stage() == Stage::Waiting && self.approval.reminded_at.is_none() && !half.is_zero();
+        waits.then(|| self.approval.call.created_at.after(half))
     }
 
     /// When more people are asked.
@@ -400,6 +411,8 @@ impl Held {
         let new = &mut self.approval;
         new.state = ApprovalState::Waiting;
         new.client = old.client;
+        new.notified = old.notified;
+        new.reminded_at = old.reminded_at;
         new.votes.clear();
         new.flags.retain(|flag| flag != SELF_APPROVED);
         for needed in &mut new.requirements {
@@ -511,6 +524,9 @@ impl Held {
             return;
         }
         if self.ends_at().is_none_or(|due| due > now) {
+            if self.reminds_at().is_some_and(|due| due <= now) {
+                self.approval.reminded_at = Some(now);
+            }
             return self.escalate(now);
         }
         match self.stage() {
@@ -540,6 +556,14 @@ impl Held {
                 }
                 self.approval.escalated_at = Some(now);
             }
+        }
+    }
+
+    /// The last word of each channel stands.
+    fn told(&mut self, told: NotifiedRecord) {
+        match self.approval.notified.iter_mut().find(|earlier| earlier.channel == told.channel) {
+            Some(earlier) => *earlier = told,
+            None => self.approval.notified.push(told),
         }
     }
 

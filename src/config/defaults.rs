@@ -8,7 +8,7 @@ use std::time::Duration;
 use url::{Host, Url};
 
 use super::{
-    AllowSelf, ApprovalsConfig, AuditConfig, ClaimKey, Config, FileSystem, ForwardPaths, Listen, NewTools,
+    AllowSelf, ApprovalsConfig, AuditConfig, Channel, ClaimKey, Config, FileSystem, ForwardPaths, Listen, NewTools,
     OnDisconnect, Os, PolicyConfig, Transport, UpstreamConfig,
 };
 use crate::catalog::Catalogue;
@@ -33,12 +33,13 @@ impl Config {
             agents: Vec::new(),
             approvers: Vec::new(),
             approvals: ApprovalsConfig::default(),
+            notify: Vec::new(),
             audit: AuditConfig::default(),
         }
     }
 
-    /// The redaction that hides the values of all configured headers, whole and without their scheme, and the secrets of
-    /// claims.
+    /// The redaction that hides the values of all configured headers, whole and without their scheme, the secrets of
+    /// claims, and those of the channels by which people are told.
     pub fn redaction(&self) -> Redaction {
         let headers = self.upstreams.values().flat_map(|upstream| match &upstream.transport {
             Transport::Url { headers, .. } => headers.as_slice(),
@@ -52,7 +53,8 @@ impl Config {
             Some(ClaimKey::Secret(secret)) => Some(secret.clone()),
             Some(ClaimKey::Ed25519(_)) | None => None,
         });
-        Redaction::new(values.chain(claims).collect())
+        let channels = self.notify.iter().flat_map(Channel::secrets);
+        Redaction::new(values.chain(claims).chain(channels).collect())
     }
 }
 

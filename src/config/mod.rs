@@ -2,6 +2,7 @@
 
 mod defaults;
 mod load;
+mod notify;
 pub mod yaml;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::secret::{Secret, TokenHash};
 
 pub use defaults::{default_state_dir, expiry, is_name, is_upstream_id};
 pub use load::{load, policy_of};
+pub use notify::{Channel, Chat, Means, Template};
 
 /// The id of the gateway's own tools, which no configured upstream may take.
 pub const RESERVED_UPSTREAM: &str = "portcullis";
@@ -46,6 +48,8 @@ pub struct Config {
     pub approvers: Vec<ApproverConfig>,
     /// Holding.
     pub approvals: ApprovalsConfig,
+    /// Who is told of held calls.
+    pub notify: Vec<Channel>,
     /// The audit log.
     pub audit: AuditConfig,
 }

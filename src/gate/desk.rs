@@ -16,7 +16,7 @@ use crate::identity::{Approver, Directory};
 use crate::message::Message;
 use crate::metrics::{self, Metrics};
 use crate::policy::{self, Claimed, Evidence};
-use crate::record::{ApprovalState, CallRecord, CallState, Decision, Vote};
+use crate::record::{ApprovalState, CallRecord, CallState, Decision, NotifiedRecord, Vote};
 use crate::store::{Filter, Store, StoreError};
 
 impl Gate {
@@ -333,8 +333,33 @@ impl Gate {
         self.note("call.end", &self.audited(held.call(), None));
     }
 
-    /// A held call was let wait, and more people may approve it now.
-    pub(super) fn escalated(&self, held: &Held) {
+    /// A held call was let wait: those who were asked are reminded, or more people may approve it now, or both.
+    pub(super) fn let_wait(&self, held: &Held) {
+        let (escalated, reminded) = (held.approval.escalated_at, held.approval.reminded_at);
+        if escalated.is_some() && escalated >= reminded {
+            self.escalated(held);
+        }
+        if reminded.is_some() && reminded >= escalated {
+            let what = json!({"approval": held.approval.id, "call": held.call().id, "label": held.call().label});
+            self.note("approval.reminded", &what);
+        }
+    }
+
+    /// People were told of a held call, or could not be: counted, written down, and shown on the approval.
+    pub async fn notified(&self, held: &str, told: NotifiedRecord) {
+        self.metrics.notified(&told.channel, told.state);
+        self.note(
+            "approval.notified",
+            &json!({"approval": held, "channel": told.channel, "state": told.state, "detail": told.detail}),
+        );
+        match self.store.apply(held, Event::Told(told)).await {
+            // So old that it was removed.
+            Ok(_) | Err(StoreError::NotFound) => {}
+            Err(error) => tracing::warn!(%error, "it could not be stored who was told of a held call"),
+        }
+    }
+
+    fn escalated(&self, held: &Held) {
         let approvers: Vec<&String> = held.approval.requirements.iter().flat_map(|needed| &needed.approvers).collect();
         tracing::info!(call = held.call().id, ?approvers, "a call was let wait: more people are asked");
         self.note(

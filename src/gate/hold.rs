@@ -266,6 +266,7 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
         definition: call.target.definition().map(|d| d.digest.clone()).filter(|digest| !digest.is_empty()),
         expires_at: now,
         escalated_at: None,
+        reminded_at: None,
         notified: Vec::new(),
         flags: Vec::new(),
         edited_from: None,

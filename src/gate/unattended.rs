@@ -66,7 +66,7 @@ pub async fn watch(gate: &Arc<Gate>) -> Result<(), StoreError> {
             while let Some(held) = settled.recv().await {
                 match held.call().outcome {
                     Some(_) => counter.held_ended(&held),
-                    None => counter.escalated(&held),
+                    None => counter.let_wait(&held),
                 }
             }
         });

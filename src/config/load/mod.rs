@@ -1,6 +1,7 @@
 //! `portcullis.yaml` → [`Config`], all errors at once.
 
 mod catalogue;
+mod notify;
 mod people;
 #[cfg(test)]
 mod tests;
@@ -77,6 +78,7 @@ fn file_fields(root: &Node, file: PathBuf, around: &Surroundings<'_>, report: &m
     let approvers = people::approvers(fields.optional("approvers"), report);
     people::refuse_shared_tokens(&agents, &approvers, report);
     let approvals = fields.optional("approvals").and_then(|node| approvals(node, report)).unwrap_or_default();
+    let notify = notify::channels(fields.optional("notify"), around, report);
     let audit = fields.optional("audit").and_then(|node| audit(node, report)).unwrap_or_default();
     fields.finish(report);
     Some(Config {
@@ -90,6 +92,7 @@ fn file_fields(root: &Node, file: PathBuf, around: &Surroundings<'_>, report: &m
         agents: agents.into_iter().map(|person| person.config).collect(),
         approvers: approvers.into_iter().map(|person| person.config).collect(),
         approvals,
+        notify,
         audit,
     })
 }

@@ -23,7 +23,7 @@ pub(in crate::store) struct Tables<'a> {
     pub(super) conn: &'a Connection,
     pub(super) now: Timestamp,
     pub(super) process: &'a str,
-    /// Calls that ended or were escalated although nobody asked: by time, or with their process.
+    /// Calls that ended, were escalated or reminded of although nobody asked: by time, or with their process.
     pub(super) settled: &'a RefCell<Vec<Held>>,
 }
 
@@ -366,6 +366,7 @@ impl Tables<'_> {
                     let is_news = |before: Held| {
                         before.call().outcome != held.call().outcome
                             || before.approval.escalated_at != held.approval.escalated_at
+                            || before.approval.reminded_at != held.approval.reminded_at
                     };
                     if before.is_some_and(is_news) {
                         self.settled.borrow_mut().push(held);
