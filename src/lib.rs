@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod diagnostic;
+pub mod outbound;
 pub mod pattern;
 pub mod process;
 pub mod secret;
@@ -29,6 +30,7 @@ pub mod gate;
 
 pub mod admin;
 pub mod listen;
+pub mod tell;
 pub mod upstream;
 
 pub mod serve;

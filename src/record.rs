@@ -785,7 +785,7 @@ pub struct ApprovalRecord {
 }
 
 /// That people were told of an approval, or could not be.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NotifiedRecord {
     /// The kind of the channel and its name, such as `slack:ops`.
     pub channel: String,
@@ -799,7 +799,7 @@ pub struct NotifiedRecord {
 }
 
 /// What became of telling people.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifiedState {
     /// It did not work yet, and is tried again.

@@ -21,7 +21,7 @@ use crate::identity::Directory;
 use crate::metrics::Metrics;
 use crate::process::{Claim, claimed, private_dir};
 use crate::store::Store;
-use crate::{listen, policy, upstream};
+use crate::{listen, policy, tell, upstream};
 
 /// How long running calls may take to end when the gateway goes down.
 const GRACE: Duration = Duration::from_secs(10);
@@ -137,6 +137,7 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
     let gate = Gate::start(parts).await.map_err(|error| failed(format!("store: {error}")))?;
 
     let (closing, closed) = watch::channel(false);
+    let told = closed.clone();
     let mut gateway = Gateway {
         gate: Arc::clone(&gate),
         mcp: None,
@@ -176,6 +177,8 @@ pub async fn start(config: Config, doors: Doors, clock: Clock) -> Result<Gateway
             gateway.tasks.spawn(take_over(admin_address, Arc::clone(&gate), clock, closed));
         }
     }
+    let base = format!("http://{}", gateway.decided_at);
+    gateway.tasks.spawn(tell::run(Arc::clone(&gate), base, told));
     let (changed, changes) = mpsc::channel(16);
     gateway._watcher = watch_files(&watched, changed.clone());
     gateway.tasks.spawn(reload_on_hangup(changed));

@@ -10,6 +10,7 @@ use super::judged::{Judged, Target};
 use super::{CallFilter, Cursor, Gate, GateEvent, InForce, Setup, UpstreamError, recent};
 use crate::approval::{Event, Held, Refused};
 use crate::audit;
+use crate::clock::Timestamp;
 use crate::config::{self, Role};
 use crate::diagnostic::Diagnostic;
 use crate::identity::{Approver, Directory};
@@ -23,6 +24,11 @@ impl Gate {
     /// The store, for approvals.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// The metrics.

@@ -219,6 +219,21 @@ pub struct Retry {
     pub left: Vec<String>,
 }
 
+/// What one channel was told of one thread of held calls (those of a session), for all processes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// The thread's key.
+    pub thread: String,
+    /// Rises with each claim and each change.
+    pub seq: i64,
+    /// Whether there is more to tell: a call of it waits, or its end was not told.
+    pub open: bool,
+    /// Until when a process tells something of it; none where none does.
+    pub claimed_until: Option<Timestamp>,
+    /// What was told, in the words of whoever tells; empty at first.
+    pub body: String,
+}
+
 /// Which held calls to list, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
@@ -445,6 +460,49 @@ impl Store {
     /// The revision of the orders, which moves when any process gives one (within 200 ms for another process).
     pub fn orders(&self) -> watch::Receiver<i64> {
         self.database.orders()
+    }
+
+    /// What a channel was told of a thread; none: nothing yet.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn notice(&self, channel: &str, thread: &str) -> Result<Option<Notice>, StoreError> {
+        let [channel, thread] = [channel, thread].map(str::to_owned);
+        self.database.read(move |tables| tables.notice(&channel, &thread)).await
+    }
+
+    /// The threads of which a channel has not been told everything.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn open_notices(&self, channel: &str) -> Result<Vec<Notice>, StoreError> {
+        let channel = channel.to_owned();
+        self.database.read(move |tables| tables.open_notices(&channel)).await
+    }
+
+    /// Takes it on to tell a channel of a thread, for so long: only where no other process has, and it still is as it was
+    /// read (`seq`; 0: not there). Answers the `seq` that [`Store::noticed`] takes; none where somebody was first.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn claim_notice(
+        &self,
+        channel: &str,
+        thread: &str,
+        seq: i64,
+        lease: Duration,
+    ) -> Result<Option<i64>, StoreError> {
+        let [channel, thread] = [channel, thread].map(str::to_owned);
+        self.database.write(move |tables| tables.claim_notice(&channel, &thread, seq, lease)).await
+    }
+
+    /// Keeps what was told, and gives the claim back; nothing where another process has taken over since.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn noticed(&self, channel: &str, notice: Notice) -> Result<bool, StoreError> {
+        let channel = channel.to_owned();
+        self.database.write(move |tables| tables.noticed(&channel, &notice)).await
     }
 
     /// How many held calls each agent has.

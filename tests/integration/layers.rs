@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms by layer, lowest first.
 const LAYERS: [&[&str]; 10] = [
-    &["pattern", "secret", "clock", "diagnostic", "process"],
+    &["pattern", "secret", "clock", "diagnostic", "process", "outbound"],
     &["message", "config", "record", "catalog"],
     &["identity"],
     &["facet"],

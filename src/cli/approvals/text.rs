@@ -78,6 +78,9 @@ pub fn approval(view: &ApprovalView, now: Timestamp) -> String {
     for vote in &approval.votes {
         field(&mut out, "vote", &vote_text(vote));
     }
+    for told in &approval.notified {
+        field(&mut out, "told", &visible(&told_text(told, now)));
+    }
     if approval.state == ApprovalState::Waiting {
         field(&mut out, "on approval", effect(&approval.client));
         if approval.severity != Severity::Normal {
@@ -264,6 +267,19 @@ fn effect(client: &ClientRecord) -> &'static str {
         (ClientState::Attached, _) => "runs at once: the agent is waiting for it",
         (ClientState::Gone, WillRun::Now) => "runs at once, although the agent is not connected now",
         (ClientState::Gone, WillRun::WhenAttached) => "runs if the agent comes back in time with the same call",
+    }
+}
+
+/// Who was told, or was not.
+fn told_text(told: &NotifiedRecord, now: Timestamp) -> String {
+    let ago = format!("{} ago", span(now.since(told.at).as_secs()));
+    let why = told.detail.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    match told.state {
+        NotifiedState::Delivered => format!("{} {ago}", told.channel),
+        NotifiedState::Updated => format!("{} {ago}, once more", told.channel),
+        NotifiedState::Closed => format!("{} {ago}, of its end", told.channel),
+        NotifiedState::Pending => format!("{} not yet{why}; it is tried again", told.channel),
+        NotifiedState::Failed => format!("{} could not be told {ago}{why}", told.channel),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `notify:`, the channels by which people are told of held calls.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use lettre::message::Mailbox;
@@ -222,7 +223,11 @@ fn mailbox(node: &Node, report: &mut Report) -> Option<String> {
 
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        // Of `smtp` addresses the host is not read further.
+        Some(Host::Domain(name)) => {
+            let address = name.parse::<IpAddr>().map(|address| address.is_loopback());
+            address.unwrap_or_else(|_| name.eq_ignore_ascii_case("localhost"))
+        }
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,

@@ -4,6 +4,7 @@ mod counters;
 mod grants;
 mod held;
 mod job;
+mod notices;
 mod orders;
 mod schema;
 mod small;

@@ -135,6 +135,19 @@ CREATE TABLE IF NOT EXISTS counters (
     PRIMARY KEY (key, ends)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS counters_ended ON counters (ends);
+
+CREATE TABLE IF NOT EXISTS notices (
+    channel TEXT NOT NULL,
+    thread TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    open INTEGER NOT NULL,
+    claimed_by TEXT,
+    claimed_until INTEGER,
+    changed_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (channel, thread)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS notices_open ON notices (channel) WHERE open;
 ";
 
 /// Opens the database in a state folder, and makes it if it is not there.

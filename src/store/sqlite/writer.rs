@@ -157,6 +157,7 @@ impl Writer {
             tables.forget_counters()?;
             tables.forget_orders()?;
             tables.forget_grants(oldest)?;
+            tables.forget_notices(oldest)?;
             tables.forget(oldest)
         })
     }

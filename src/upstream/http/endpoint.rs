@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,14 +10,14 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error, ResponseFuture};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::oneshot;
 
 use crate::gate::{Fault, UpstreamError};
+use crate::outbound;
 use crate::secret::Secret;
 use crate::upstream::{may_have_run, not_run};
 
@@ -125,28 +124,13 @@ fn client(tls: bool) -> Result<Client<HttpsConnector<HttpConnector>, Announced>,
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT));
     tcp.set_keepalive(Some(PROBE));
-    let connector = HttpsConnectorBuilder::new().with_tls_config(tls_config(tls)?);
+    let connector = HttpsConnectorBuilder::new().with_tls_config(outbound::tls(tls)?);
     let connector = connector.https_or_http().enable_http1().wrap_connector(tcp);
     Ok(Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
         .timer(TokioTimer::new())
         .build(connector))
-}
-
-/// The operating system's root certificates; none where they are not needed.
-fn tls_config(needed: bool) -> Result<ClientConfig, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be set up ({error})"))?;
-    let builder = match needed {
-        true => builder.with_native_roots().map_err(|error| {
-            format!("this machine has no root certificates for https ({error}); install the package `ca-certificates`")
-        })?,
-        false => builder.with_root_certificates(RootCertStore::empty()),
-    };
-    Ok(builder.with_no_client_auth())
 }
 
 fn root_cause(error: &Error) -> String {
