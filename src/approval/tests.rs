@@ -314,7 +314,8 @@ fn those_who_were_asked_are_reminded_once_at_half_of_the_time() {
     assert_eq!(held.approval.reminded_at, None, "not yet");
     held.apply(Event::Tick, at(EXPIRES / 2)).unwrap();
     assert_eq!((held.approval.reminded_at, held.next_tick()), (Some(at(EXPIRES / 2)), Some(at(EXPIRES))));
-    held.apply(rejudged(&held, |approval, _| approval.call.digest = Some("sha256:other".into())), at(EXPIRES - 9)).unwrap();
+    held.apply(rejudged(&held, |approval, _| approval.call.digest = Some("sha256:other".into())), at(EXPIRES - 9))
+        .unwrap();
     assert_eq!(held.next_tick(), Some(at(EXPIRES)), "once for a call, whatever is asked of it");
 
     let mut decided = self::held("2");
@@ -336,7 +337,10 @@ fn who_was_told_is_kept_whatever_became_of_the_call() {
     held.apply(Event::Told(told("slack:ops", NotifiedState::Closed, 6)), at(9 * EXPIRES)).unwrap();
     let words: Vec<_> = held.approval.notified.iter().map(|told| (told.channel.as_str(), told.state)).collect();
     assert_eq!(words, [("slack:ops", NotifiedState::Closed), ("mail:boss", NotifiedState::Delivered)]);
-    assert_eq!((states(&held), held.next_tick(), &held.approval.votes), (states(&before), before.next_tick(), &before.approval.votes));
+    assert_eq!(
+        (states(&held), held.next_tick(), &held.approval.votes),
+        (states(&before), before.next_tick(), &before.approval.votes)
+    );
 }
 
 #[test]

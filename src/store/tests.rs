@@ -695,3 +695,30 @@ async fn an_upstream_that_makes_up_names_fills_nothing() {
     assert_eq!(store.saw_tools("shop", vec![sighting("more", "A")], Accepting::Nothing).await.unwrap().len(), 0);
     assert_eq!(store.saw_tools("mail", vec![sighting("more", "A")], Accepting::Nothing).await.unwrap(), ["more"]);
 }
+
+#[tokio::test]
+async fn one_process_tells_and_another_follows_where_it_ended_in_between() {
+    let place = Place::new();
+    let (here, there) = (place.open(), place.open());
+    let lease = Duration::from_secs(45);
+    let seq = here.claim_notice("slack:ops", "t", 0, lease).await.unwrap().unwrap();
+    assert_eq!(there.claim_notice("slack:ops", "t", 0, lease).await.unwrap(), None);
+    let seen = there.notice("slack:ops", "t").await.unwrap().unwrap();
+    assert_eq!(there.claim_notice("slack:ops", "t", seen.seq, lease).await.unwrap(), None, "it is taken");
+    assert!(there.claim_notice("mail:boss", "t", 0, lease).await.unwrap().is_some(), "another channel");
+
+    let said = |seq, body: &str| Notice { thread: "t".into(), seq, open: true, claimed_until: None, body: body.into() };
+    assert!(here.noticed("slack:ops", said(seq, "first")).await.unwrap());
+    assert!(!here.noticed("slack:ops", said(seq, "again")).await.unwrap(), "the claim is given back");
+    let seen = there.notice("slack:ops", "t").await.unwrap().unwrap();
+    assert_eq!((seen.body.as_str(), seen.claimed_until), ("first", None));
+    assert_eq!(there.open_notices("slack:ops").await.unwrap(), vec![seen.clone()]);
+
+    let lost = here.claim_notice("slack:ops", "t", seen.seq, lease).await.unwrap().unwrap();
+    place.clock.advance(lease);
+    let taken = there.claim_notice("slack:ops", "t", lost, lease).await.unwrap().unwrap();
+    assert!(!here.noticed("slack:ops", said(lost, "late")).await.unwrap());
+    assert!(there.noticed("slack:ops", Notice { open: false, ..said(taken, "second") }).await.unwrap());
+    assert_eq!(here.notice("slack:ops", "t").await.unwrap().unwrap().body, "second");
+    assert!(here.open_notices("slack:ops").await.unwrap().is_empty());
+}

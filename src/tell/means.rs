@@ -47,9 +47,8 @@ impl Way {
     /// Whether it can change what it has said.
     pub fn style(&self) -> Style {
         match &self.channel.means {
-            Means::Webhook { template: Template::Generic { .. } | Template::PagerDuty { .. }, .. } | Means::Slack(_) => {
-                Style::Updates
-            }
+            Means::Webhook { template: Template::Generic { .. } | Template::PagerDuty { .. }, .. }
+            | Means::Slack(_) => Style::Updates,
             Means::Webhook { template: Template::Slack | Template::Teams, .. } | Means::Mail { .. } => Style::Says,
         }
     }
@@ -93,7 +92,9 @@ impl Way {
                         let code = error.status().map_or_else(String::new, |code| format!(" {code}"));
                         Err(Failure::lasting(format!("the mail server refused it{code}")))
                     }
-                    Ok(Err(error)) if error.is_timeout() => Err(Failure::passing("the mail server did not answer in time")),
+                    Ok(Err(error)) if error.is_timeout() => {
+                        Err(Failure::passing("the mail server did not answer in time"))
+                    }
                     Ok(Err(_)) => Err(Failure::passing("the mail server did not take it")),
                     Err(_) => Err(Failure::passing("the mail server did not answer in time")),
                 }
@@ -112,20 +113,17 @@ impl Way {
     ) -> Result<Option<String>, Failure> {
         let handle = said.then.handle.as_deref().and_then(|handle| handle.split_once(' '));
         let Some((channel, ts)) = handle else {
-            let mut body = form;
-            body["channel"] = json!(chat.channel);
+            let body = with(&form, &[("channel", &chat.channel)]);
             let answer = self.ask(chat, "chat.postMessage", &body, now).await?;
             let of = |name: &str| answer.get(name).and_then(Value::as_str);
             return Ok(of("ts").map(|ts| format!("{} {ts}", of("channel").unwrap_or(&chat.channel))));
         };
-        let mut body = form.clone();
-        body["channel"] = json!(channel);
-        body["ts"] = json!(ts);
+        let body = with(&form, &[("channel", channel), ("ts", ts)]);
         match self.ask(chat, "chat.update", &body, now).await {
             Ok(_) => {}
             // Somebody removed it.
             Err(failure) if failure.why.contains("message_not_found") && said.topic != Topic::Closed => {
-                body["ts"] = Value::Null;
+                let body = with(&form, &[("channel", channel)]);
                 let answer = self.ask(chat, "chat.postMessage", &body, now).await?;
                 let ts = answer.get("ts").and_then(Value::as_str);
                 return Ok(ts.map(|ts| format!("{channel} {ts}")));
@@ -167,6 +165,15 @@ impl Way {
             None => Err(Failure::lasting("it has no address")),
         }
     }
+}
+
+/// The same JSON object with more members.
+fn with(form: &Value, members: &[(&str, &str)]) -> Value {
+    let mut form = form.clone();
+    if let Some(object) = form.as_object_mut() {
+        object.extend(members.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+    }
+    form
 }
 
 /// Values of our own making, which always fit.

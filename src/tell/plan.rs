@@ -215,8 +215,7 @@ pub fn plan(channel: &str, told: &Told, asks: &[Ask], style: Style, now: Timesta
 
 /// Keeps what waits and the last that have ended.
 fn forget(told: &mut Told) {
-    let ended: Vec<String> =
-        told.calls.iter().filter(|(_, mark)| !mark.waits).map(|(id, _)| id.clone()).collect();
+    let ended: Vec<String> = told.calls.iter().filter(|(_, mark)| !mark.waits).map(|(id, _)| id.clone()).collect();
     for id in ended.iter().take(ended.len().saturating_sub(KEPT)) {
         told.calls.remove(id);
     }
@@ -231,7 +230,7 @@ fn message_id(channel: &str, opened: u64, first: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
+    #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use crate::approval::tests::held;
     use crate::approval::{Event, Held};
@@ -331,7 +330,7 @@ mod tests {
             let word = said(&first.then, std::slice::from_ref(&reminded), style, 5);
             assert_eq!((word.topic, word.loud), (Topic::Reminded, true));
             assert_eq!(word.news, BTreeMap::from([("apr_1".to_owned(), NotifiedState::Updated)]));
-            assert_eq!(plan("c", &word.then, &[reminded.clone()], style, at(6)), Plan::Nothing);
+            assert_eq!(plan("c", &word.then, std::slice::from_ref(&reminded), style, at(6)), Plan::Nothing);
             let escalated = Ask { escalated_at: Some(at(7)), ..reminded };
             assert_eq!(said(&word.then, &[escalated], style, 7).topic, Topic::Escalated);
         }

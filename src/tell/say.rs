@@ -77,7 +77,8 @@ fn headline(said: &Word, ended: &[Ask]) -> String {
 
 fn waits(ask: &Ask) -> String {
     let tool = ask.tool.as_deref().map_or_else(|| ask.upstream.clone(), |tool| format!("{}/{tool}", ask.upstream));
-    let mut parts = vec![tame(&tool), format!("group {}", tame(&ask.group)), format!("severity {}", word(ask.severity))];
+    let mut parts =
+        vec![tame(&tool), format!("group {}", tame(&ask.group)), format!("severity {}", word(ask.severity))];
     if !ask.rules.is_empty() {
         parts.push(tame(&format!("asked by {}", ask.rules.join(", "))));
     }

@@ -197,7 +197,12 @@ impl Teller {
             Err(failure) => {
                 let failing = failing(told.failed, &failure, now);
                 let state = if failing.is_some() { NotifiedState::Pending } else { NotifiedState::Failed };
-                tracing::warn!(channel, why = failure.why, again = failing.is_some(), "people could not be told of held calls");
+                tracing::warn!(
+                    channel,
+                    why = failure.why,
+                    again = failing.is_some(),
+                    "people could not be told of held calls"
+                );
                 match failing {
                     Some(failing) => {
                         let wait = failing.next.since(now);

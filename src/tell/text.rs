@@ -9,15 +9,21 @@ use crate::pattern::visible;
 /// Characters of a text that an agent wrote.
 const LONGEST: usize = 120;
 
+/// The scheme of an address, also where a path was made of it: `https://` and `https:/`, but not `c:/`.
+static SCHEME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)([a-z][a-z0-9+.-]+):/").ok());
+
 /// What mail programs and chats make a link of, although nobody wrote it as one: a name of a host at the start of a word.
-static HOST: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)(^|//|[^\p{L}\p{N}._/-])((?:[\p{L}\p{N}_-]+\.)+)(\p{L}{2,})").ok()
-});
+static HOST: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)(^|//|\]/|[^\p{L}\p{N}._/-])((?:[\p{L}\p{N}_-]+\.)+)(\p{L}{2,})").ok());
 
 /// An agent's text as people are told it.
 pub fn tame(text: &str) -> String {
     let shown = visible(text);
-    let shown = shown.replace("://", "[:]//").replace('@', "(at)");
+    let shown = shown.replace('@', "(at)");
+    let shown = match SCHEME.as_ref() {
+        Some(scheme) => scheme.replace_all(&shown, "$1[:]/").into_owned(),
+        None => shown.replace(":/", "[:]/"),
+    };
     let shown = match HOST.as_ref() {
         Some(host) => host
             .replace_all(&shown, |found: &Captures<'_>| {
@@ -54,11 +60,12 @@ mod tests {
 
     #[test]
     fn no_text_becomes_a_link_a_mention_or_a_second_line() {
-        assert!(HOST.is_some());
+        assert!(HOST.is_some() && SCHEME.is_some());
         for (sent, told) in [
             ("write_file docs/a.md (312 bytes)", "write_file docs/a.md (312 bytes)"),
             ("write_file a.md", "write_file a[.]md"),
             ("see https://evil.example/login now", "see https[:]//evil[.]example/login now"),
+            ("https:/evil.example/c:/x.md", "https[:]/evil[.]example/c:/x.md"),
             ("go to evil.example/login", "go to evil[.]example/login"),
             ("www.evil.example", "www[.]evil[.]example"),
             ("(evil.example)", "(evil[.]example)"),

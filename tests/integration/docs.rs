@@ -41,8 +41,12 @@ fn load_config(text: &str) -> Result<(), Vec<Diagnostic>> {
         fs::create_dir(folder.path().join(made)).expect("a folder");
     }
     let file = folder.path().join("portcullis.yaml");
-    let variable = Regex::new(r"\$\{[A-Z_]+\}").expect("a pattern");
-    fs::write(&file, variable.replace_all(text, "x").as_bytes()).expect("a file");
+    let variable = Regex::new(r"\$\{([A-Z_]+)\}").expect("a pattern");
+    let value = |found: &regex::Captures<'_>| match found[1].ends_with("_URL") {
+        true => "https://hooks.example/x".to_owned(),
+        false => "x".repeat(32),
+    };
+    fs::write(&file, variable.replace_all(text, value).as_bytes()).expect("a file");
     config::load(&file).map(drop)
 }
 
@@ -115,7 +119,7 @@ const POLICY_KEYS: [(&str, &str); 5] = [
 ];
 
 /// The same of `portcullis.yaml`.
-const CONFIG_KEYS: [(&str, &str, &str); 13] = [
+const CONFIG_KEYS: [(&str, &str, &str); 14] = [
     ("docs/configuration.md", "Keys of portcullis.yaml", "STRANGER: 1"),
     ("docs/configuration.md", "`listen`", "listen: { STRANGER: 1 }"),
     ("docs/configuration.md", "`listen.mcp`", "listen: { mcp: { STRANGER: 1 } }"),
@@ -128,6 +132,7 @@ const CONFIG_KEYS: [(&str, &str, &str); 13] = [
     ("docs/configuration.md", "A token", "agents: [{ tokens: [{ STRANGER: 1 }] }]"),
     ("docs/configuration.md", "`approvals`", "approvals: { STRANGER: 1 }"),
     ("docs/configuration.md", "`audit`", "audit: { STRANGER: 1 }"),
+    ("docs/notifications.md", "A channel", "notify: [{ STRANGER: 1 }]"),
     ("docs/catalogue.md", "Keys of a tool", "upstreams: { u: { catalogue: { tools: { t: { STRANGER: 1 } } } } }"),
 ];
 

@@ -33,4 +33,5 @@ mod replay;
 mod schema;
 mod shell;
 mod shutdown;
+mod tell;
 mod tools;

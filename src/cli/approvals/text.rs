@@ -10,7 +10,8 @@ use crate::clock::Timestamp;
 use crate::pattern::visible;
 use crate::record::{
     Access, ApprovalRecord, ApprovalState, ApprovalView, CallRecord, CallState, ClientRecord, ClientState, Decision,
-    FacetKindRecord, FacetRecord, FileDiff, FileState, Severity, Verdict, Vote, WillRun, word,
+    FacetKindRecord, FacetRecord, FileDiff, FileState, NotifiedRecord, NotifiedState, Severity, Verdict, Vote, WillRun,
+    word,
 };
 
 /// A table of approvals.
@@ -420,6 +421,7 @@ mod tests {
           digest       sha256:d
           look         the file has other names (hard links)
           needs        0 of 1 approvals by finance
+          told         slack:ops 8m29s ago
           on approval  runs if the agent comes back in time with the same call
           you cannot   approve it: this call can be approved by finance only; you may reject it
         "#);

@@ -90,6 +90,9 @@ fn means(fields: &mut Fields<'_>, around: &Surroundings<'_>, report: &mut Report
             report.error(node.at, format!("`{key}` goes with {with} only")).help("leave it out");
         }
     };
+    if template == Some(None) {
+        return None;
+    }
     let (is_mail, is_bot) = (smtp.is_some(), token.is_some());
     let kind = template.flatten().unwrap_or(Kind::Generic);
     let is_generic = !is_mail && !is_bot && kind == Kind::Generic;
@@ -143,13 +146,19 @@ fn means(fields: &mut Fields<'_>, around: &Surroundings<'_>, report: &mut Report
     let template = match kind {
         Kind::Generic => {
             let Some((node, secret)) = secret else {
-                needed("secret", "a generic webhook is signed: write `secret: \"${NAME}\"`, and give the receiver the same");
+                needed(
+                    "secret",
+                    "a generic webhook is signed: write `secret: \"${NAME}\"`, and give the receiver the same",
+                );
                 return None;
             };
             let secret = secret?;
             if secret.expose().len() < SHORTEST_SECRET {
                 report
-                    .error(node.at, format!("the secret has less than {SHORTEST_SECRET} characters and could be guessed"))
+                    .error(
+                        node.at,
+                        format!("the secret has less than {SHORTEST_SECRET} characters and could be guessed"),
+                    )
                     .help("make one with `openssl rand -base64 32`");
             }
             Template::Generic { secret }
@@ -183,7 +192,9 @@ fn address(node: &Node, around: &Surroundings<'_>, report: &mut Report) -> Optio
         return None;
     }
     if url.is_some_and(|url| !url.username().is_empty() || url.password().is_some()) {
-        report.error(node.at, "the address holds a user name or a password").help("no such channel takes them; leave them out");
+        report
+            .error(node.at, "the address holds a user name or a password")
+            .help("no such channel takes them; leave them out");
         return None;
     }
     Some(secret)

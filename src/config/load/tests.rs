@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::{AllowSelf, Config, FileSystem, ForwardPaths, NewTools, Role, Transport};
+use super::super::{AllowSelf, Channel, Config, FileSystem, ForwardPaths, NewTools, Role, Transport};
 use super::load_with;
 use crate::catalog::{Argument, Pointer};
-use crate::record::{Access, Depth, Source};
+use crate::record::{Access, Depth, Severity, Source};
 
 /// The smallest file that loads.
 const SMALL: &str = "policy: { files: [a.yaml] }\nupstreams: {}\n";
@@ -279,4 +279,77 @@ fn built_in_catalogues_are_named() {
             "4:53: the workspace works on this machine's files",
         ]
     );
+}
+
+#[test]
+fn channels_are_read_with_their_secrets() {
+    let (config, _) = good(&format!(
+        "{SMALL}notify:
+  - {{ name: ops, webhook: 'https://hooks.example/${{TOKEN}}', secret: '${{TOKEN}}-long-enough', severity: [high, critical] }}
+  - {{ name: bot, token: '${{TOKEN}}', channel: C1, groups: [default] }}
+  - {{ name: card, webhook: 'http://127.0.0.1:9/x', template: teams }}
+  - {{ name: pager, template: pagerduty, routing_key: '${{TOKEN}}' }}
+  - {{ name: post, smtp: 'smtps://u:${{TOKEN}}@mail.example:465', from: 'Gate <gate@example.com>', to: ops@example.com }}
+  - {{ name: sink, smtp: 'smtp://127.0.0.1:25', from: gate@example.com, to: [a@example.com, b@example.com] }}
+"
+    ));
+    let labels: Vec<String> = config.notify.iter().map(Channel::label).collect();
+    assert_eq!(labels, ["webhook:ops", "slack:bot", "teams:card", "pagerduty:pager", "mail:post", "mail:sink"]);
+    assert!(config.notify[0].wants(Severity::High, "any") && !config.notify[0].wants(Severity::Normal, "any"));
+    assert!(config.notify[1].wants(Severity::Low, "default") && !config.notify[1].wants(Severity::Low, "other"));
+    let printed = format!("{config:?}");
+    assert!(!printed.contains("tuna-salad-42"), "{printed}");
+    let text = "a tuna-salad-42-long-enough b tuna-salad-42 c https://hooks.example/tuna-salad-42";
+    assert_eq!(config.redaction().text(text), "a [redacted] b [redacted] c [redacted]");
+}
+
+#[test]
+fn channels_that_could_not_be_used_or_would_tell_others_are_refused() {
+    for (channel, message) in [
+        (
+            "{ name: a, webhook: 'http://hooks.example/x', template: slack }",
+            "this is no address that messages may be sent to",
+        ),
+        (
+            "{ name: a, webhook: 'https://u:p@hooks.example/x', template: slack }",
+            "the address holds a user name or a password",
+        ),
+        ("{ name: a, webhook: 'https://hooks.example/x' }", "`secret` is missing in a channel"),
+        (
+            "{ name: a, webhook: 'https://hooks.example/x', secret: short }",
+            "the secret has less than 16 characters and could be guessed",
+        ),
+        (
+            "{ name: a, webhook: 'https://hooks.example/x', template: teams, secret: 'long enough to be one' }",
+            "`secret` goes with `template: generic` only",
+        ),
+        (
+            "{ name: a, webhook: 'https://hooks.example/x', template: pigeon }",
+            "`pigeon` is none of generic, slack, teams, pagerduty",
+        ),
+        ("{ name: a, template: pagerduty }", "`routing_key` is missing in a channel"),
+        ("{ name: a, token: x }", "`channel` is missing in a channel"),
+        ("{ name: a }", "a channel is reached in exactly one way"),
+        (
+            "{ name: a, token: x, channel: c, smtp: 'smtps://h', from: a@b.example, to: a@b.example }",
+            "a channel is reached in exactly one way",
+        ),
+        (
+            "{ name: a, smtp: 'smtp://mail.example:25', from: a@b.example, to: a@b.example }",
+            "this is no mail server that may be used",
+        ),
+        (
+            "{ name: a, smtp: 'smtp://mail.example:25?tls=opportunistic', from: a@b.example, to: a@b.example }",
+            "this is no mail server that may be used",
+        ),
+        ("{ name: a, smtp: 'smtps://mail.example', from: nobody, to: a@b.example }", "`nobody` is no e-mail address"),
+        ("{ name: a, smtp: 'smtps://mail.example', from: a@b.example }", "`to` is missing in a channel"),
+        ("{ name: 'a b', webhook: 'https://hooks.example/x', template: slack }", "`a b` is no name"),
+    ] {
+        let found = messages(&format!("{SMALL}notify: [{channel}]\n"));
+        assert!(found.len() == 1 && found[0].ends_with(message), "{channel}\n{found:?}");
+    }
+    let twice = "{ name: a, webhook: 'https://hooks.example/x', template: slack }";
+    let found = messages(&format!("{SMALL}notify: [{twice}, {twice}]\n"));
+    assert!(found[0].ends_with("the channel `a` is there twice"), "{found:?}");
 }

@@ -7,6 +7,7 @@ pub mod gateway;
 pub mod http;
 pub mod peers;
 pub mod piped;
+pub mod receiver;
 
 use std::time::{Duration, Instant};
 
