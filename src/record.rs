@@ -712,6 +712,9 @@ pub struct ClientRecord {
     pub gone_since: Option<Timestamp>,
     /// What an approval would do.
     pub will_run: WillRun,
+    /// Whether it was given a task, by which it asks for the end of the call: it is not waited for.
+    #[serde(default)]
+    pub task: bool,
 }
 
 /// Whether a client waits for the call's answer.

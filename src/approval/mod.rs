@@ -82,6 +82,9 @@ pub struct Intent {
     /// A digest of this very call, whatever the files are by now that it changes: what a grant for it is bound to.
     #[serde(default)]
     pub very_call: Option<String>,
+    /// The task that its client was given in the place of an answer.
+    #[serde(default)]
+    pub task: Option<Task>,
     /// Where it would run.
     #[serde(default)]
     pub origin: Origin,
@@ -95,6 +98,16 @@ impl Intent {
     pub fn message(&self) -> Result<Message, String> {
         Message::again(&self.message).map_err(|error| format!("the stored request cannot be read: {error}"))
     }
+}
+
+/// A handle by which a client asks for the end of its call, whoever is connected then (MCP 2025-11-25, "Tasks"; the
+/// extension `io.modelcontextprotocol/tasks`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// `task_…`; half a credential.
+    pub id: String,
+    /// How long its end can be asked for at least, ms.
+    pub ttl_ms: u64,
 }
 
 /// Whose a held call is among the processes that share a state folder: only an executor like the one it was held for may
@@ -319,6 +332,12 @@ impl Held {
 
     /// How long its result is kept.
     pub fn result_ttl(&self) -> Duration {
-        Duration::from_millis(self.terms.result_ttl_ms)
+        let task = self.intent.task.as_ref().map_or(0, |task| task.ttl_ms);
+        Duration::from_millis(self.terms.result_ttl_ms.max(task))
+    }
+
+    /// Whether it runs at once when it is approved, whoever is connected.
+    pub fn runs_unattended(&self) -> bool {
+        self.terms.run_always || self.intent.task.is_some()
     }
 }

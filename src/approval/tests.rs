@@ -54,6 +54,7 @@ pub(crate) fn held(id: &str) -> Held {
             places: String::new(),
             scripts: Vec::new(),
             very_call: None,
+            task: None,
             origin: Origin { process: Some("here".into()), gone_since: None, executor: EXECUTOR.into() },
         },
         terms: Terms {

@@ -120,6 +120,10 @@ impl Held {
     /// until it ends; an ended one as long as there is something left to tell: a kept reply, a rejection, or that it may
     /// have run.
     pub fn attachable_until(&self) -> Option<Timestamp> {
+        // Its client has a handle: whoever asks for the same is another.
+        if self.intent.task.is_some() {
+            return None;
+        }
         let call = self.call();
         match self.stage() {
             Stage::Ended if self.delivered => None,
@@ -150,12 +154,12 @@ impl Held {
 
     /// Whether it runs at once although nobody is attached: as long as a process serves it.
     fn runs_alone(&self) -> bool {
-        self.terms.run_always && self.intent.origin.process.is_some()
+        self.runs_unattended() && self.intent.origin.process.is_some()
     }
 
     fn grace_ends(&self) -> Timestamp {
         let decided = self.decided_at.unwrap_or(self.approval.call.created_at);
-        let orphaned = self.intent.origin.gone_since.filter(|_| self.terms.run_always);
+        let orphaned = self.intent.origin.gone_since.filter(|_| self.runs_unattended());
         orphaned.map_or(decided, |since| since.max(decided)).after(Duration::from_millis(self.terms.hold_grace_ms))
     }
 
@@ -454,7 +458,7 @@ impl Held {
         // For its client, or for nobody where none is needed and none is there.
         let entitled = match &self.attached_at {
             Some(attached) => *attached == process,
-            None => self.terms.run_always,
+            None => self.runs_unattended(),
         };
         let serves = self.intent.origin.process.as_ref() == Some(&process);
         let is_same = digest == self.approval.call.digest.as_deref();
@@ -532,7 +536,7 @@ impl Held {
         match self.stage() {
             Stage::Waiting => self.reject(Rejection::Expired, Some("nobody decided in time".into()), now),
             Stage::Approved => {
-                let detail = match self.terms.run_always {
+                let detail = match self.runs_unattended() {
                     true => "approved, but the process that was to run it has ended, and none like it came",
                     false => "approved, but its client did not come back",
                 };

@@ -49,7 +49,7 @@ impl Call {
     /// # Errors
     /// It cannot be read, or not be sent: why.
     pub fn takes(&mut self, held: &Held) -> Result<(), String> {
-        self.message = Arc::new(held.intent.message()?);
+        self.message = Arc::new(tasks::to_run(held)?);
         if let (Era::Modern, Some(definition), Some(_)) =
             (self.session.era, self.target.definition(), &held.intent.original)
         {
@@ -169,11 +169,12 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
         let reply = reply::error(&client.id, reply::UNAVAILABLE, "the gateway is shutting down", None);
         return client.answer(reply).await;
     }
-    if message.method().starts_with("tasks/")
-        && message.method() != "tasks/list"
-        && let Err(reply) = tasks::check(session, message).await
-    {
-        return client.answer(reply).await;
+    if message.method().starts_with("tasks/") && message.method() != "tasks/list" {
+        match tasks::of(session, message).await {
+            Ok(tasks::Whose::Upstream) => {}
+            Ok(tasks::Whose::Held(call)) => return tasks::serve(session, message, &call, client).await,
+            Err(reply) => return client.answer(reply).await,
+        }
     }
     // Before it is asked: a change from here on is not in the answer.
     let asked = match message.method() {
@@ -190,7 +191,10 @@ async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, cli
         Ended::Answered(answer) => {
             let edits = match message.method() {
                 "tools/list" => session.listed(message, &answer, asked).await,
-                "tasks/list" => tasks::only_own(session, &answer).await,
+                "tasks/list" if answer.error().is_some() => {
+                    return client.answer(tasks::without_upstream(session, &answer, &client.id).await).await;
+                }
+                "tasks/list" => tasks::only_own(session, message, &answer).await,
                 _ => Ok(Vec::new()),
             };
             match edits {

@@ -80,6 +80,7 @@ mod tests {
             entry: crate::catalog::Tool::default(),
             takes_text: true,
             headers: vec![("region".to_owned(), "Region".to_owned())],
+            only_as_task: false,
         };
         let body = |text: &'static str| Json::parse(text.into(), Limits::default()).unwrap();
         let north = body(r#"{"region":"north"}"#);

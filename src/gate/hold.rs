@@ -16,7 +16,7 @@ use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, Session, ToClient};
 use super::unattended::era_word;
-use super::{asked, edit, grants, shown};
+use super::{asked, edit, grants, shown, tasks};
 use crate::approval::{Event, Held, Intent};
 use crate::facet::FloorWhy;
 use crate::message::Message;
@@ -78,6 +78,9 @@ pub async fn hold(mut call: Call, judged: Judged, client: Client) {
         Ok(Holding::Created(held)) => {
             let evidence = call.evidence.take();
             beside(&call.message, || gate.note_call("call.held", &held, evidence));
+            if held.intent.task.is_some() {
+                return tasks::begun(&call, &held, &client).await;
+            }
             wait(call, held, client).await;
         }
         Ok(Holding::Attached(held)) => pick_up(call, held, client).await,
@@ -249,6 +252,9 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
     let gate = &call.session.gate;
     let terms = asked::terms(judged, &gate.config().approvals).unwrap_or_default();
     let now = gate.clock.now();
+    let task = tasks::asked(call);
+    // One who was given a task is not waited for.
+    let state = if task.is_some() { ClientState::Gone } else { ClientState::Attached };
     let approval_id = crate::secret::random_id("apr_", 12);
     let mut record = call.record.clone();
     record.state = CallState::AwaitingApproval;
@@ -261,7 +267,7 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
         votes: Vec::new(),
         severity: terms.severity,
         reason_required: terms.reason_required,
-        client: ClientRecord { state: ClientState::Attached, gone_since: None, will_run: WillRun::Now },
+        client: ClientRecord { state, gone_since: None, will_run: WillRun::Now, task: task.is_some() },
         runs_in: Some(gate.redaction().text(&call.session.executor.place.shown)),
         definition: call.target.definition().map(|d| d.digest.clone()).filter(|digest| !digest.is_empty()),
         expires_at: now,
@@ -289,10 +295,11 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
             places: shown::places_digest(&judged.judgement),
             scripts: judged.scripts.clone(),
             very_call: grants::very_call(call, judged),
+            task,
             origin: call.session.executor.origin(),
         },
         terms,
-        attached_at: Some(gate.store.process().to_owned()),
+        attached_at: (state == ClientState::Attached).then(|| gate.store.process().to_owned()),
         claimed_by: None,
         decided_at: None,
         kept: None,

@@ -220,7 +220,7 @@ pub fn kept(id: &str, kept: &Kept, note: &str) -> Reply {
 }
 
 /// The kept result with a text block in front of its content; every other byte as it came.
-fn with_note(result: &str, note: &str) -> String {
+pub fn with_note(result: &str, note: &str) -> String {
     let Some(content) = member(result, "content") else { return result.to_owned() };
     let (Some(before), Some(text), Some(after)) =
         (result.get(..content.start), result.get(content.start..content.end), result.get(content.end..))

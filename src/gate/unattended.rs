@@ -11,7 +11,7 @@ use super::judged::{Target, arguments, judged};
 use super::link::Era;
 use super::route::Forwarded;
 use super::tools::Definition;
-use super::{Gate, Session, headers, release};
+use super::{Gate, Session, headers, release, tasks};
 use crate::approval::{Event, Held};
 use crate::message::Message;
 use crate::record::{ApprovalState, ClientState, Rejection, Verdict};
@@ -125,7 +125,7 @@ fn consider(gate: &Arc<Gate>, held: &Arc<Held>) {
     }
     let due = gate.serves(held)
         && held.approval.state == ApprovalState::Approved
-        && held.terms.run_always
+        && held.runs_unattended()
         && held.approval.client.state == ClientState::Gone;
     if due && !gate.is_draining() {
         let (gate, held) = (Arc::clone(gate), Arc::clone(held));
@@ -176,7 +176,7 @@ fn other_target(message: &Message) -> Target {
 
 /// The session that a held call came in, or one like it, and its request.
 pub(super) async fn conversation(gate: &Arc<Gate>, held: &Held) -> Result<(Arc<Session>, Arc<Message>), String> {
-    let message = held.intent.message()?;
+    let message = tasks::to_run(held)?;
     let Some(agent) = gate.directory().agent_named(&held.intent.agent) else {
         return Err("its agent is no longer configured".to_owned());
     };

@@ -34,4 +34,5 @@ mod schema;
 mod shell;
 mod shutdown;
 mod tell;
+mod tasks;
 mod tools;

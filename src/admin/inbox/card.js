@@ -148,7 +148,7 @@ export class Card {
     this.slot("from").replaceChildren(el("strong", "", visible(call.agent)), " → ", visible(call.upstream));
     const standing = this.slot("standing");
     standing.hidden = approval.state !== "waiting";
-    standing.textContent = approval.client.state === "attached" ? "agent waits" : approval.client.will_run === "now" ? "agent gone, would run" : "agent gone";
+    standing.textContent = approval.client.task ? "as a task" : approval.client.state === "attached" ? "agent waits" : approval.client.will_run === "now" ? "agent gone, would run" : "agent gone";
     const { claimed } = approval;
     const isClaimed = claimed && approval.state === "waiting" && Date.parse(claimed.until) > Date.now();
     this.slot("claimed").hidden = !isClaimed;
@@ -353,6 +353,7 @@ function facts(call, place) {
 /** What approving does, in one sentence. */
 function effect(client, me) {
   const grace = duration(me.hold_grace_ms);
+  if (client.task) return [el("strong", "", "Runs at once"), " when approved: the agent has a task for it and asks for its end later."];
   if (client.state === "attached") return [el("strong", "", "Runs at once"), " when approved: the agent is waiting for it."];
   if (client.will_run === "now") return [el("strong", "", "Runs at once"), " when approved, although the agent is not connected now."];
   return [el("strong", "", `Runs when the agent comes back`), ` with the same call within ${grace} of your decision. After that it is cancelled.`];

@@ -264,6 +264,9 @@ fn arguments(call: &CallRecord) -> String {
 }
 
 fn effect(client: &ClientRecord) -> &'static str {
+    if client.task {
+        return "runs at once: the agent has a task for it and asks for its end later";
+    }
     match (client.state, client.will_run) {
         (ClientState::Attached, _) => "runs at once: the agent is waiting for it",
         (ClientState::Gone, WillRun::Now) => "runs at once, although the agent is not connected now",

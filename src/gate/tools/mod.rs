@@ -32,6 +32,8 @@ pub struct Definition {
     pub takes_text: bool,
     /// Arguments that travel as `Mcp-Param-*` headers too (`x-mcp-header`), by name and header.
     pub headers: Vec<(String, String)>,
+    /// Whether it is called as a task only (`execution.taskSupport`, MCP 2025-11-25).
+    pub only_as_task: bool,
 }
 
 impl Definition {
@@ -47,12 +49,20 @@ impl Definition {
                 Some((argument.clone(), property.get("x-mcp-header")?.as_str()?.to_owned()))
             })
             .collect();
-        Self { digest, entry: catalogue.tool(name, schema), takes_text: takes_text(schema), headers }
+        let support = tool.get("execution").and_then(|execution| execution.get("taskSupport"));
+        let only_as_task = support.and_then(Value::as_str) == Some("required");
+        Self { digest, entry: catalogue.tool(name, schema), takes_text: takes_text(schema), headers, only_as_task }
     }
 
     /// A tool as far as it is known without its upstream's list: by the catalogue alone.
     pub fn unlisted(catalogue: &Catalogue, name: &str) -> Self {
-        Self { digest: String::new(), entry: catalogue.tool(name, None), takes_text: true, headers: Vec::new() }
+        Self {
+            digest: String::new(),
+            entry: catalogue.tool(name, None),
+            takes_text: true,
+            headers: Vec::new(),
+            only_as_task: false,
+        }
     }
 }
 

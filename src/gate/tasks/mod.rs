@@ -1,7 +1,11 @@
-//! Tasks of upstreams, and whose they are: an executor may be shared, a task's id is not.
+//! Tasks: those of upstreams, and those by which the gateway holds a call for a client that can take one.
 //!
 //! A handle is remembered before its client is told it. It belongs to the session it was given to; without sessions
 //! (2026-07-28), to the agent. Another's task is one that does not exist.
+
+mod held;
+
+pub use held::{asked, begun, serve, to_run};
 
 use std::time::Duration;
 
@@ -12,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::link::Era;
 use super::reply;
 use super::session::{Reply, Session};
-use crate::message::{Json, Limits, Message, Span, Value, fold, object};
+use crate::message::{Json, Limits, Message, Span, Value, compose, fold, object};
 use crate::store::StoreError;
 
 /// How long a handle is remembered: as long as ended calls are.
@@ -41,23 +45,29 @@ pub async fn learn(session: &Session, answer: &Message) {
     }
 }
 
-/// Refuses a request about a task that is not the caller's (MCP 2025-11-25, "Tasks", Protocol Errors: `-32602`).
+/// Whose task a request is about.
+pub enum Whose {
+    /// The upstream's.
+    Upstream,
+    /// The gateway's own, for this held call.
+    Held(String),
+}
+
+/// Whose task a request is about, if it is the caller's (MCP 2025-11-25, "Tasks", Protocol Errors: `-32602`).
 ///
 /// # Errors
-/// The reply to give.
-pub async fn check(session: &Session, message: &Message) -> Result<(), Reply> {
+/// The reply to give: it is not.
+pub async fn of(session: &Session, message: &Message) -> Result<Whose, Reply> {
     let id = message.id().unwrap_or("null");
     let own = match message.string_at(&["params", "taskId"]) {
-        Some(task) => is_own(session, &task).await,
-        None => Ok(false),
+        Some(task) => session.gate.store.read(&key(session, &task)).await,
+        None => Ok(None),
     };
     match own {
-        Ok(true) => Ok(()),
+        Ok(Some(call)) if call.is_empty() => Ok(Whose::Upstream),
+        Ok(Some(call)) => Ok(Whose::Held(call)),
         // As an upstream would say it: nobody learns which ids there are.
-        Ok(false) => Err(Reply {
-            status: 200,
-            ..reply::error(id, reply::INVALID_PARAMS, "Failed to retrieve task: Task not found", None)
-        }),
+        Ok(None) => Err(not_found(id)),
         Err(error) => {
             session.gate.store_failed(&error);
             Err(reply::error(id, reply::UNAVAILABLE, "the gateway's store does not work", None))
@@ -65,12 +75,16 @@ pub async fn check(session: &Session, message: &Message) -> Result<(), Reply> {
     }
 }
 
+fn not_found(id: &str) -> Reply {
+    Reply { status: 200, ..reply::error(id, reply::INVALID_PARAMS, "Failed to retrieve task: Task not found", None) }
+}
+
 /// What to change in an upstream's answer to `tasks/list`, so that it holds the caller's own tasks only; every byte of
-/// those stays as it came.
+/// those stays as it came. The gateway's own stand on the first page.
 ///
 /// # Errors
 /// Why the answer is no list that may reach a client.
-pub async fn only_own(session: &Session, answer: &Message) -> Result<Vec<(Span, String)>, String> {
+pub async fn only_own(session: &Session, request: &Message, answer: &Message) -> Result<Vec<(Span, String)>, String> {
     let Some(result) = answer.result() else { return Ok(Vec::new()) };
     // Whatever stands beside the list could hold another's task too.
     if let Some((key, _)) = object(result, RESULT)?.iter().find(|(key, _)| !RESULT.contains(&key.as_str())) {
@@ -79,7 +93,8 @@ pub async fn only_own(session: &Session, answer: &Message) -> Result<Vec<(Span, 
     let listed = answer.at(&["result", "tasks"]);
     let tasks = listed.and_then(|(span, raw)| Some((span, serde_json::from_str::<Vec<&RawValue>>(raw).ok()?)));
     let (span, tasks) = tasks.ok_or("`tasks` is no list")?;
-    let mut own: Vec<&str> = Vec::new();
+    let held = if request.at(&["params", "cursor"]).is_some() { Vec::new() } else { held::listed(session).await };
+    let mut own: Vec<&str> = held.iter().map(String::as_str).collect();
     for task in tasks {
         // What cannot be told is left out.
         if let Some(id) = id_of(task.get())
@@ -89,6 +104,16 @@ pub async fn only_own(session: &Session, answer: &Message) -> Result<Vec<(Span, 
         }
     }
     Ok(vec![(span, format!("[{}]", own.join(",")))])
+}
+
+/// The answer to `tasks/list` where the upstream has none: the gateway's own tasks, or the upstream's error where there are
+/// none.
+pub async fn without_upstream(session: &Session, answer: &Message, id: &str) -> Reply {
+    let held = held::listed(session).await;
+    if held.is_empty() {
+        return super::forward::to_client(answer, id, Vec::new());
+    }
+    Reply { bytes: compose::result_raw(id, &format!("{{\"tasks\":[{}]}}", held.join(","))), status: 200 }
 }
 
 /// The id of a task that is one task to every client: no key in it stands twice or could be taken for another, and no other
