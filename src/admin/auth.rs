@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderMap, header};
 
+use super::connections::Usage;
 use super::guard::Site;
 use super::problem::Problem;
 use super::{Admin, login};
@@ -21,6 +22,9 @@ const CLI: &str = "cli";
 
 /// The header by which the command line says that it is one.
 const CHANNEL_HEADER: &str = "x-portcullis-channel";
+
+/// The header with the key that makes a browser's cookie good.
+const KEY_HEADER: &str = "x-portcullis-key";
 
 /// An approver who proved it on this request.
 #[derive(Clone, Debug)]
@@ -68,7 +72,11 @@ impl FromRequestParts<Arc<Admin>> for Who {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, Problem> {
-        admin.authenticate(&parts.headers).await
+        let who = admin.authenticate(&parts.headers).await?;
+        if let Some(usage) = parts.extensions.get::<Usage>() {
+            usage.is_an_approvers();
+        }
+        Ok(who)
     }
 }
 
@@ -86,9 +94,10 @@ impl Admin {
             return Ok(Who { approver, channel: if is_cli { CLI } else { API } });
         }
         let cookie = login::cookie(headers, &self.cookie_name());
-        let approver = match cookie {
-            Some(cookie) => login::resume(self, cookie).await?,
-            None => None,
+        let key = headers.get(KEY_HEADER).and_then(|key| key.to_str().ok());
+        let approver = match (cookie, key) {
+            (Some(cookie), Some(key)) => login::resume(self, cookie, key).await?,
+            _ => None,
         };
         match approver {
             Some(approver) => Ok(Who { approver, channel: INBOX }),

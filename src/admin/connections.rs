@@ -1,4 +1,5 @@
-//! The connections of the admin side: bounded in number and time, the longest unused one making room for the next.
+//! The connections of the admin side: bounded in number and time. One makes room for the next: the longest unused, else the
+//! longest in use by somebody who has not proved to be an approver.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,12 +34,23 @@ pub(super) struct Connections {
 
 struct Open {
     handle: AbortHandle,
-    unused: Unused,
+    usage: Usage,
 }
 
-/// Since when a connection has had no request; none while it has one, its answer's body included.
+/// What a connection is used for. A request finds it among its extensions.
 #[derive(Clone)]
-struct Unused(Arc<Mutex<Option<Instant>>>);
+pub(super) struct Usage(Arc<Mutex<(Use, Instant)>>);
+
+/// Ordered by who goes first where there is no room.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// No request.
+    None,
+    /// A request, its answer's body included, of whoever.
+    Stranger,
+    /// A request of an approver.
+    Approver,
+}
 
 impl Connections {
     pub fn is_empty(&self) -> bool {
@@ -55,44 +67,50 @@ impl Connections {
         self.open.remove(&id);
     }
 
-    /// Serves one more. Where there are too many, the one that has been without a request for the longest is closed;
-    /// where all have one, the newcomer is.
+    /// Serves one more. Where there are too many, the one that has been without a request for the longest is closed, or
+    /// has had one of a stranger for the longest; where approvers use them all, the newcomer is.
     pub fn add(&mut self, stream: TcpStream, service: &TowerToHyperService<Router>, closing: &watch::Receiver<bool>) {
         if self.open.len() >= MOST && !self.make_room() {
             tracing::warn!("a connection to the admin listener was refused: {MOST} are in use");
             return;
         }
-        let unused = Unused(Arc::new(Mutex::new(Some(Instant::now()))));
-        let handle = self.tasks.spawn(converse(stream, service.clone(), unused.clone(), closing.clone()));
-        self.open.insert(handle.id(), Open { handle, unused });
+        let usage = Usage(Arc::new(Mutex::new((Use::None, Instant::now()))));
+        let handle = self.tasks.spawn(converse(stream, service.clone(), usage.clone(), closing.clone()));
+        self.open.insert(handle.id(), Open { handle, usage });
     }
 
     fn make_room(&mut self) -> bool {
-        let unused = self.open.iter().filter_map(|(id, open)| Some((open.unused.since()?, *id)));
-        let Some((_, oldest)) = unused.min_by_key(|(since, _)| *since) else { return false };
-        if let Some(open) = self.open.remove(&oldest) {
+        let all = self.open.iter().map(|(id, open)| (open.usage.get(), *id));
+        let first = all.filter(|((used, _), _)| *used != Use::Approver).min_by_key(|(usage, _)| *usage);
+        let Some((_, first)) = first else { return false };
+        if let Some(open) = self.open.remove(&first) {
             open.handle.abort();
         }
         true
     }
 }
 
-impl Unused {
-    fn since(&self) -> Option<Instant> {
+impl Usage {
+    fn get(&self) -> (Use, Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, since: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    fn set(&self, used: Use) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (used, Instant::now());
+    }
+
+    /// The request in hand is an approver's.
+    pub fn is_an_approvers(&self) {
+        self.set(Use::Approver);
     }
 }
 
 /// A request in hand; dropped with the answer's body.
-struct InHand(Unused);
+struct InHand(Usage);
 
 impl Drop for InHand {
     fn drop(&mut self) {
-        self.0.set(Some(Instant::now()));
+        self.0.set(Use::None);
     }
 }
 
@@ -100,12 +118,13 @@ impl Drop for InHand {
 async fn converse(
     stream: TcpStream,
     service: TowerToHyperService<Router>,
-    unused: Unused,
+    usage: Usage,
     mut closing: watch::Receiver<bool>,
 ) {
-    let service = hyper::service::service_fn(move |request: http::Request<Incoming>| {
-        unused.set(None);
-        let in_hand = InHand(unused.clone());
+    let service = hyper::service::service_fn(move |mut request: http::Request<Incoming>| {
+        usage.set(Use::Stranger);
+        request.extensions_mut().insert(usage.clone());
+        let in_hand = InHand(usage.clone());
         let answer = service.call(request);
         async move {
             let answer: Response = answer.await?;
@@ -137,18 +156,19 @@ async fn converse(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use axum::Extension;
     use axum::routing::get;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
 
-    #[tokio::test]
-    async fn half_open_connections_make_room_for_who_asks() {
+    /// Serves `router` on a free port.
+    async fn served(router: Router) -> (std::net::SocketAddr, watch::Sender<bool>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let service = TowerToHyperService::new(Router::new().route("/", get(async || "here")));
-        let (_close, closing) = watch::channel(false);
+        let service = TowerToHyperService::new(router);
+        let (close, closing) = watch::channel(false);
         tokio::spawn(async move {
             let mut open = Connections::default();
             loop {
@@ -158,6 +178,44 @@ mod tests {
                 }
             }
         });
+        (address, close)
+    }
+
+    #[tokio::test]
+    async fn strangers_in_use_make_room_and_approvers_do_not() {
+        let (tell, mut told) = tokio::sync::mpsc::channel::<()>(1);
+        let approver = async move |Extension(usage): Extension<Usage>| {
+            usage.is_an_approvers();
+            tell.send(()).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        let stranger = async || std::future::pending::<()>().await;
+        let router =
+            Router::new().route("/", get(async || "here")).route("/a", get(approver)).route("/s", get(stranger));
+        let (address, _close) = served(router).await;
+        let ask = async |path: &str| {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            stream
+        };
+        let mut known = ask("/a").await;
+        told.recv().await.unwrap();
+        let mut strangers = Vec::new();
+        for _ in 0..MOST + 50 {
+            strangers.push(ask("/s").await);
+        }
+        let mut answer = String::new();
+        ask("/").await.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("here"), "{answer}");
+        assert_eq!(strangers[0].read(&mut [0; 9]).await.unwrap_or_default(), 0, "the first stranger was closed");
+        let still = tokio::time::timeout(Duration::from_millis(50), known.read(&mut [0; 9])).await;
+        assert!(still.is_err(), "the approver was closed: {still:?}");
+    }
+
+    #[tokio::test]
+    async fn half_open_connections_make_room_for_who_asks() {
+        let (address, _close) = served(Router::new().route("/", get(async || "here"))).await;
         let begun = Instant::now();
         let mut half_open = Vec::new();
         for _ in 0..MOST + 50 {

@@ -24,6 +24,8 @@ use crate::store::{Store, StoreError};
 
 /// How long a login link is good.
 const LINK_LIFE: Duration = Duration::from_secs(15 * 60);
+/// How the token of a login link begins.
+const LINK_PREFIX: &str = "pc_login_";
 /// How long a browser stays logged in.
 const SESSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
@@ -32,7 +34,7 @@ const SESSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 /// # Errors
 /// The store does not work.
 pub async fn login_link(store: &Store, now: Timestamp, approver: &str, base: &str) -> Result<String, StoreError> {
-    let token = random_id("pc_login_", 32);
+    let token = random_id(LINK_PREFIX, 32);
     store.put(&link_key(&token), approver, Some(now.after(LINK_LIFE))).await?;
     Ok(format!("{}/#login={token}", base.trim_end_matches('/')))
 }
@@ -43,6 +45,8 @@ pub async fn login_link(store: &Store, now: Timestamp, approver: &str, base: &st
 struct Session {
     approver: String,
     tokens: String,
+    /// The hash of the page's key.
+    key: String,
 }
 
 /// The body of a login.
@@ -68,8 +72,17 @@ pub struct Me {
     version: &'static str,
 }
 
+/// Who has logged in, and what makes the cookie good.
+#[derive(Serialize, JsonSchema)]
+pub struct Entered {
+    #[serde(flatten)]
+    me: Me,
+    /// To be sent as `X-Portcullis-Key` with every request that leans on the cookie.
+    key: String,
+}
+
 /// The answer to a login: the browser's cookie, and who it is.
-pub struct LoggedIn(String, Me);
+pub struct LoggedIn(String, Entered);
 
 impl IntoResponse for LoggedIn {
     fn into_response(self) -> Response {
@@ -79,7 +92,7 @@ impl IntoResponse for LoggedIn {
 
 impl Gives for LoggedIn {
     fn describe(operation: &mut Operation<'_>) {
-        operation.gives::<Me>(StatusCode::OK);
+        operation.gives::<Entered>(StatusCode::OK);
     }
 }
 
@@ -102,13 +115,15 @@ impl Gives for LoggedOut {
 pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) -> Result<LoggedIn, Problem> {
     let token = login.token.trim();
     let now = admin.clock.now();
-    let (approver, expires) = match admin.gate.store().take(&link_key(token)).await? {
+    // Only what looks like a link's is looked up, and only a link that there is is spent: strangers write nothing.
+    let link = if token.starts_with(LINK_PREFIX) { spend(&admin, token).await? } else { None };
+    let (approver, expires) = match link {
         Some(name) => {
             let approver = named(&admin, &name)
                 .ok_or_else(|| Problem::unauthorized("the approver this link was made for is no longer configured"))?;
             (approver, None)
         }
-        None if token.starts_with("pc_login_") => {
+        None if token.starts_with(LINK_PREFIX) => {
             return Err(Problem::unauthorized(
                 "this login link was used already or is too old; paste your token instead (approver.token in the state folder)",
             ));
@@ -123,13 +138,17 @@ pub async fn login(State(admin): State<Arc<Admin>>, Body(login): Body<Login>) ->
     };
     let latest = now.after(SESSION_LIFE);
     let expires = expires.map_or(latest, |expires| expires.min(latest));
-    let cookie = random_id("pc_session_", 32);
-    let session = Session { approver: approver.config.name.clone(), tokens: tokens_of(&approver) };
+    let (cookie, key) = (random_id("pc_session_", 32), random_id("pc_key_", 32));
+    let session = Session {
+        approver: approver.config.name.clone(),
+        tokens: tokens_of(&approver),
+        key: TokenHash::of(&key).to_hex(),
+    };
     let value = serde_json::to_string(&session).map_err(|error| Problem::unavailable(error.to_string()))?;
     admin.gate.store().put(&session_key(&cookie), &value, Some(expires)).await?;
     tracing::info!(approver = %session.approver, "an approver logged in");
     let cookie = admin.set_cookie(&cookie, expires.since(now));
-    Ok(LoggedIn(cookie, me_of(&admin, &approver)))
+    Ok(LoggedIn(cookie, Entered { me: me_of(&admin, &approver), key }))
 }
 
 /// `POST logout`: ends the browser's session, here and in the browser.
@@ -147,12 +166,25 @@ pub async fn me(State(admin): State<Arc<Admin>>, who: Who) -> Json<Me> {
 
 /// The approver a session cookie belongs to, if it is good.
 ///
+/// A browser sends the cookie to every port of its host: what an agent serves there is shown it. So it counts only with
+/// the key, which the page keeps in a storage of its own origin, port and all.
+///
 /// # Errors
 /// The store does not work.
-pub async fn resume(admin: &Admin, cookie: &str) -> Result<Option<Arc<Approver>>, Problem> {
+pub async fn resume(admin: &Admin, cookie: &str, key: &str) -> Result<Option<Arc<Approver>>, Problem> {
     let Some(value) = admin.gate.store().read(&session_key(cookie)).await? else { return Ok(None) };
     let Ok(session) = serde_json::from_str::<Session>(&value) else { return Ok(None) };
-    Ok(named(admin, &session.approver).filter(|approver| tokens_of(approver) == session.tokens))
+    let is_its_page = TokenHash::of(key).to_hex() == session.key;
+    Ok(named(admin, &session.approver).filter(|approver| is_its_page && tokens_of(approver) == session.tokens))
+}
+
+/// For whom a link is, which is used up by that.
+async fn spend(admin: &Admin, token: &str) -> Result<Option<String>, Problem> {
+    let key = link_key(token);
+    match admin.gate.store().read(&key).await? {
+        Some(_) => Ok(admin.gate.store().take(&key).await?),
+        None => Ok(None),
+    }
 }
 
 /// The value of the cookie of that name.

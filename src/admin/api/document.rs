@@ -60,7 +60,8 @@ pub fn document(routes: &[Route]) -> Value {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "portcullis-7071",
-                    "description": "Set by login; named after the port, or `__Host-portcullis` under https. Requests that \
+                    "description": "Set by login; named after the port, or `__Host-portcullis` under https. Counts \
+                                    only with the header `X-Portcullis-Key`, whose value login answers. Requests that \
                                     change something must name this site as their Origin.",
                 },
             },

@@ -31,8 +31,20 @@ export class Problem extends Error {
   }
 }
 
+// The browser shows its cookie to whatever else is served on this host; this key, which makes it good, only this page can
+// read. Where the browser stores nothing, it lasts until the page is loaded again.
+const KEY = "portcullis-key";
+let key;
+try {
+  key = localStorage.getItem(KEY);
+} catch {
+  key = null;
+}
+
+const own = () => (key ? { "X-Portcullis-Key": key } : {});
+
 async function request(method, path, body) {
-  const options = { method, headers: {}, credentials: "same-origin" };
+  const options = { method, headers: own(), credentials: "same-origin" };
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = typeof body === "string" ? body : JSON.stringify(body);
@@ -58,6 +70,17 @@ async function request(method, path, body) {
 export const get = (path) => request("GET", path);
 /** `body` is an object, or JSON text that goes out as it is. */
 export const post = (path, body) => request("POST", path, body ?? {});
+/** Logs in by a link's token or one's own; answers who that is. */
+export async function login(token) {
+  const who = await post("login", { token });
+  key = who.key;
+  try {
+    localStorage.setItem(KEY, key);
+  } catch {
+    // Then it is good for this page only.
+  }
+  return who;
+}
 export const remove = (path) => request("DELETE", path);
 
 /** A value that `parse` read as JSON text again, every digit of its numbers kept. */
@@ -87,30 +110,47 @@ export async function all(path, most) {
 
 /**
  * Follows the event stream: `on.open()`, `on.event(name, object)`, `on.lost()`, and `on.refused()` when the gateway no
- * longer knows this browser. Returns a function that ends it.
+ * longer knows this browser. Returns a function that ends it. (An EventSource cannot send the key.)
  */
 export function follow(on) {
-  let source, timer, ended = false;
-  const connect = () => {
-    source = new EventSource(BASE + "events");
-    source.onopen = () => on.open();
-    for (const name of ["approval", "call", "tool", "policy", "grant", "agent"]) {
-      source.addEventListener(name, (event) => on.event(name, parse(event.data)));
+  const end = new AbortController();
+  let timer;
+  const connect = async () => {
+    let status = 0;
+    try {
+      const response = await fetch(BASE + "events", { headers: own(), credentials: "same-origin", signal: end.signal });
+      status = response.status;
+      if (response.ok) {
+        on.open();
+        await readEvents(response.body, on.event);
+      }
+    } catch {
+      // It broke off; what there is to do is the same as at its end.
     }
-    source.onerror = async () => {
-      on.lost();
-      if (source.readyState !== EventSource.CLOSED) return;
-      // The browser has given up; find out why, and try again unless we are not welcome.
-      const refused = await get("me").then(() => false, (problem) => problem.status === 401);
-      if (ended) return;
-      if (refused) on.refused();
-      else timer = setTimeout(connect, 2000);
-    };
+    if (end.signal.aborted) return;
+    on.lost();
+    if (status === 401) on.refused();
+    else timer = setTimeout(connect, 1000);
   };
   connect();
   return () => {
-    ended = true;
     clearTimeout(timer);
-    source.close();
+    end.abort();
   };
+}
+
+/** Reads server-sent events to their end: one `event:` and one `data:` line each, and comments, which say nothing. */
+async function readEvents(body, take) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const field = (name) => event.split("\n").find((line) => line.startsWith(name + ": "))?.slice(name.length + 2);
+      if (field("data") !== undefined) take(field("event"), parse(field("data")));
+    }
+  }
 }

@@ -1,6 +1,6 @@
 // The page: logging in, following the gateway's events, and keeping the two lists true.
 
-import { Problem, all, follow, get, post } from "./api.js";
+import { Problem, all, follow, get, login as logIn, post } from "./api.js";
 import { Card } from "./card.js";
 import { Deck } from "./deck.js";
 import { listen } from "./keys.js";
@@ -50,7 +50,7 @@ async function login(token) {
   by("login-problem").textContent = "";
   by("login-submit").disabled = true;
   try {
-    open(await post("login", { token }));
+    open(await logIn(token));
   } catch (problem) {
     // A link that is used up is no harm to somebody who is logged in already.
     await enter(problem.message);

@@ -139,49 +139,76 @@ async fn a_login_link_works_once_and_not_for_long() {
     let side = Side::start().await;
     let link = login_link(side.gate.store(), side.clock.now(), "ana", "http://gate/").await.unwrap();
     let token = link.strip_prefix("http://gate/#login=").unwrap();
-    let cookie = side.log_in(token).await.map_err(|answer| answer.text).unwrap();
+    let (cookie, key) = side.log_in(token).await.map_err(|answer| answer.text).unwrap();
     let used = side.log_in(token).await.unwrap_err();
     assert!(used.status == 401 && used.text.contains("used already"), "{}", used.text);
     let old = login_link(side.gate.store(), side.clock.now(), "ana", "http://gate").await.unwrap();
     side.clock.advance(Duration::from_secs(15 * 60));
     assert_eq!(side.log_in(old.rsplit('=').next().unwrap()).await.unwrap_err().status, 401);
-    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie)], "").await.json()["name"], "ana");
+    assert_eq!(
+        side.ask("GET", "/api/v1/me", &[("cookie", &cookie), ("x-portcullis-key", &key)], "").await.json()["name"],
+        "ana"
+    );
 }
 
 #[tokio::test]
 async fn a_cookie_decides_only_from_our_own_page() {
     let side = Side::start().await;
     side.hold("1").await;
-    let cookie = side.log_in(ANA).await.map_err(|answer| answer.text).unwrap();
-    let me = side.ask("GET", "/api/v1/me", &[("cookie", &cookie)], "").await.json();
+    let (cookie, key) = side.log_in(ANA).await.map_err(|answer| answer.text).unwrap();
+    let me = side.ask("GET", "/api/v1/me", &[("cookie", &cookie), ("x-portcullis-key", &key)], "").await.json();
     assert_eq!((&me["name"], &me["groups"]), (&json!("ana"), &json!(["default"])));
     let approve = json!({"digest": DIGEST}).to_string();
     let path = "/api/v1/approvals/apr_1/approve";
     let json = ("content-type", "application/json");
     for origin in ["http://evil.example", "http://127.0.0.1:1", "null"] {
-        let foreign = side.ask("POST", path, &[("cookie", &cookie), ("origin", origin), json], &approve).await;
+        let foreign = side
+            .ask("POST", path, &[("cookie", &cookie), ("x-portcullis-key", &key), ("origin", origin), json], &approve)
+            .await;
         assert_eq!(foreign.status, 403, "{origin}");
     }
-    assert_eq!(side.ask("POST", path, &[("cookie", &cookie), json], &approve).await.status, 403, "no origin");
+    assert_eq!(
+        side.ask("POST", path, &[("cookie", &cookie), ("x-portcullis-key", &key), json], &approve).await.status,
+        403,
+        "no origin"
+    );
     let bearer = format!("Bearer {AGENT}");
-    let mixed = [("cookie", cookie.as_str()), ("authorization", &bearer), ("origin", &side.base), json];
+    let mixed = [
+        ("cookie", cookie.as_str()),
+        ("x-portcullis-key", &key),
+        ("authorization", &bearer),
+        ("origin", &side.base),
+        json,
+    ];
     assert_eq!(side.ask("POST", path, &mixed, &approve).await.status, 401, "a bad token is not made good by a cookie");
-    let own = side.ask("POST", path, &[("cookie", &cookie), ("origin", &side.base), json], &approve).await;
+    let headers = [("cookie", cookie.as_str()), ("origin", side.base.as_str()), json];
+    let stolen = side.ask("POST", path, &headers, &approve).await;
+    assert_eq!(stolen.status, 401, "what else is served on this host is shown the cookie: {}", stolen.text);
+    assert_eq!(
+        side.ask("GET", "/api/v1/me", &[("cookie", &cookie), ("x-portcullis-key", "pc_key_x")], "").await.status,
+        401
+    );
+    assert_eq!(side.ask("GET", "/api/v1/events", &[("cookie", &cookie)], "").await.status, 401);
+    let own = side
+        .ask("POST", path, &[("cookie", &cookie), ("x-portcullis-key", &key), ("origin", &side.base), json], &approve)
+        .await;
     assert_eq!((own.status, &own.json()["votes"][0]["channel"]), (200, &json!("inbox")));
 
-    let out = side.ask("POST", "/api/v1/logout", &[("cookie", &cookie), ("origin", &side.base)], "").await;
+    let out = side
+        .ask("POST", "/api/v1/logout", &[("cookie", &cookie), ("x-portcullis-key", &key), ("origin", &side.base)], "")
+        .await;
     assert_eq!(out.status, 204);
-    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie)], "").await.status, 401);
+    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie), ("x-portcullis-key", &key)], "").await.status, 401);
 }
 
 #[tokio::test]
 async fn a_session_ends_with_its_time() {
     let side = Side::start().await;
-    let cookie = side.log_in(VIC).await.map_err(|answer| answer.text).unwrap();
+    let (cookie, key) = side.log_in(VIC).await.map_err(|answer| answer.text).unwrap();
     side.clock.advance(Duration::from_secs(12 * 60 * 60 - 1));
-    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie)], "").await.status, 200);
+    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie), ("x-portcullis-key", &key)], "").await.status, 200);
     side.clock.advance(Duration::from_secs(1));
-    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie)], "").await.status, 401);
+    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie), ("x-portcullis-key", &key)], "").await.status, 401);
 }
 
 #[tokio::test]
@@ -190,10 +217,10 @@ async fn a_session_is_no_longer_than_its_token() {
         config.approvers[0].tokens[0].expires = Some(START.after(Duration::from_secs(60)));
     })
     .await;
-    let cookie = side.log_in(ANA).await.map_err(|answer| answer.text).unwrap();
-    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie)], "").await.status, 200);
+    let (cookie, key) = side.log_in(ANA).await.map_err(|answer| answer.text).unwrap();
+    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie), ("x-portcullis-key", &key)], "").await.status, 200);
     side.clock.advance(Duration::from_secs(61));
-    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie)], "").await.status, 401);
+    assert_eq!(side.ask("GET", "/api/v1/me", &[("cookie", &cookie), ("x-portcullis-key", &key)], "").await.status, 401);
     assert!(side.get(ANA, "me").await.text.contains("expired"));
 }
 

@@ -164,8 +164,8 @@ impl Side {
         self.ask("POST", &format!("/api/v1/{path}"), &headers, &body.to_string()).await
     }
 
-    /// Logs a browser in; answers its cookie.
-    pub async fn log_in(&self, token: &str) -> Result<String, Answer> {
+    /// Logs a browser in; answers its cookie and its key.
+    pub async fn log_in(&self, token: &str) -> Result<(String, String), Answer> {
         let headers = [("origin", self.base.as_str()), ("content-type", "application/json")];
         let answer = self.ask("POST", "/api/v1/login", &headers, &json!({"token": token}).to_string()).await;
         if answer.status != 200 {
@@ -175,7 +175,8 @@ impl Side {
         for part in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age="] {
             assert!(cookie.contains(part), "{cookie}");
         }
-        Ok(cookie.split(';').next().unwrap().to_owned())
+        let key = answer.json()["key"].as_str().unwrap().to_owned();
+        Ok((cookie.split(';').next().unwrap().to_owned(), key))
     }
 
     pub async fn stop(mut self) {
