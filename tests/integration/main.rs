@@ -33,6 +33,6 @@ mod replay;
 mod schema;
 mod shell;
 mod shutdown;
-mod tell;
 mod tasks;
+mod tell;
 mod tools;
