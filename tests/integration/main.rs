@@ -36,3 +36,4 @@ mod shutdown;
 mod tasks;
 mod tell;
 mod tools;
+mod watch;

@@ -378,9 +378,9 @@ function fileDiff(file) {
   return [el("h4", "", "Changes"), el("p", "", code(file.path), ` ${FILES[file.state] ?? file.state}`), moved, lines, more].filter(Boolean);
 }
 
-function toldLine({ channel, state, at }) {
+function toldLine({ channel, state, at, detail }) {
   const told = { delivered: "told", updated: "told", closed: "told", pending: "telling", failed: "could not tell" }[state] ?? state;
-  return el("li", "hint", visible(`${told} ${channel}${at ? ` at ${clockTime(at)}` : ""}`));
+  return el("li", "hint", visible(`${told} ${channel}${at ? ` at ${clockTime(at)}` : ""}${detail ? `: ${detail}` : ""}`));
 }
 
 function voteLine(vote) {

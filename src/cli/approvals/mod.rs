@@ -1,5 +1,6 @@
 //! `portcullis approvals`: what waits for a decision, and deciding it.
 
+mod live;
 pub mod text;
 mod watch;
 
@@ -28,7 +29,7 @@ pub enum Approvals {
     Approve(Approve),
     /// Refuse a held call; the agent is told the note
     Reject(Reject),
-    /// Print a line for everything that happens, until interrupted
+    /// At a terminal a live list, with keys to open, approve and reject; elsewhere a line for everything that happens
     Watch(Watch),
 }
 
@@ -153,6 +154,7 @@ impl Approvals {
             Self::Show(one) => one.run().await,
             Self::Approve(approve) => approve.run().await,
             Self::Reject(reject) => reject.run().await,
+            Self::Watch(watch) if live::is_wanted(&watch.connect) => live::run(&watch.connect).await,
             Self::Watch(watch) => watch::run(&watch.connect).await,
         };
         done.map_or_else(|failure| failure.report(), |()| Exit::Done)
@@ -267,17 +269,21 @@ fn confirmed() -> Result<bool, Failure> {
 
 /// Prints a held call, and its tool where that is what is new.
 async fn show(client: &Client, view: &ApprovalView) -> Result<(), Failure> {
-    print(&text::approval(view, Clock::system().now()))?;
+    print(&card(client, view).await?)
+}
+
+/// All that is to be seen of a held call before it is decided.
+async fn card(client: &Client, view: &ApprovalView) -> Result<String, Failure> {
+    let mut parts = vec![text::approval(view, Clock::system().now())];
     if view.approval.state == ApprovalState::Waiting {
         let diff: Diff = read(&client.get(&format!("approvals/{}/diff", view.approval.id), &[]).await?)?;
-        for file in &diff.files {
-            print(&text::diff(file))?;
-        }
+        parts.extend(diff.files.iter().map(text::diff));
     }
-    match tools::of_held(client, &view.approval).await? {
-        Some(tool) => print(&format!("\nwaits because of the tool itself:\n{tool}")),
-        None => Ok(()),
+    if let Some(tool) = tools::of_held(client, &view.approval).await? {
+        parts.push(format!("\nwaits because of the tool itself:\n{tool}"));
     }
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end_matches('\n')).collect();
+    Ok(parts.join("\n"))
 }
 
 /// What a call would change in files.

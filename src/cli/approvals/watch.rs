@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::record::{ApprovalRecord, CallRecord};
 
 /// How long to wait before a lost gateway is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+pub(super) const RETRY: Duration = Duration::from_secs(1);
 /// Ids whose last line is remembered, so that nothing is said twice.
 const REMEMBERED: usize = 10_000;
 
@@ -47,7 +47,7 @@ enum Ended {
     Output(Failure),
 }
 
-fn is_final(failure: &Failure) -> bool {
+pub(super) fn is_final(failure: &Failure) -> bool {
     matches!(failure, Failure::Refused { status: StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, .. })
 }
 
