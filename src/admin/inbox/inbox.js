@@ -148,7 +148,7 @@ async function load() {
   showPolicy(policy);
   deck.arrange();
   count();
-  const wanted = /^#\/approvals\/(\w+)$/.exec(location.hash)?.[1];
+  const wanted = /^#\/approvals\/([\w-]+)$/.exec(location.hash)?.[1];
   if (wanted) openOne(wanted);
 }
 
