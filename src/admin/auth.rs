@@ -118,7 +118,7 @@ impl Admin {
                     "an agent's token is not good here; approvers have tokens of their own"
                 }
                 Refused::Expired => "this token has expired; make a new one with `portcullis token new`",
-                Refused::Missing | Refused::Unknown => "this token belongs to no approver",
+                Refused::Missing | Refused::Unknown => "this token belongs to no approver; one that does is among `approvers` in portcullis.yaml, or in approver.token of the state folder",
             };
             tracing::warn!(detail, "a credential was refused on the admin side");
             Problem::unauthorized(detail)

@@ -1,7 +1,7 @@
 //! Errors as RFC 9457 problem details: one type, one table from store and state machine to status.
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, Uri, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -56,7 +56,12 @@ impl Problem {
 
     /// 404: unknown, or not visible to this approver; the two are never told apart.
     pub fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "urn:portcullis:not-found", "there is nothing of that name that you can see")
+        Self::nothing("there is nothing of that name that you can see")
+    }
+
+    /// 404, for a reason that the request alone gives: nothing is told of what there is.
+    pub fn nothing(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "urn:portcullis:not-found", detail)
     }
 
     /// 412: the tool is offered with another definition than the one that was shown.
@@ -176,8 +181,12 @@ impl IntoResponse for Problem {
 }
 
 /// The answer to a path that does not exist.
-pub async fn not_found() -> Problem {
-    Problem::not_found()
+pub async fn not_found(uri: Uri) -> Problem {
+    let near = match super::api::near(uri.path()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "/api/v1/openapi.json lists all that there are".to_owned(),
+    };
+    Problem::nothing(format!("there is no such path; {near}"))
 }
 
 /// The answer to a method that a path does not have.

@@ -261,7 +261,7 @@ async fn judge_and_run(
     let asks = judged.judgement.verdict == Verdict::Ask && !is_held;
     // What is allowed is counted when its limits are known; what asks, when no grant lets it pass.
     if !asks && (is_held || judged.judgement.verdict != Verdict::Allow) {
-        gate.metrics.said(&agent.config.group, judged.judgement.verdict);
+        gate.said(&agent.config.group, judged.judgement.verdict, &judged.judgement.decided_by);
     }
     if let Some(shadow) = &judged.judgement.shadow {
         gate.metrics.shadowed(&agent.config.group, shadow.verdict);
@@ -293,7 +293,7 @@ async fn judge_and_run(
                 call.record.grant = Some(grant);
                 return run(call, Judged { judgement, ..judged }, client).await;
             }
-            Ok(None) => gate.metrics.said(&agent.config.group, Verdict::Ask),
+            Ok(None) => gate.said(&agent.config.group, Verdict::Ask, &judged.judgement.decided_by),
             Err(error) => return hold::unavailable(call, client, &error).await,
         }
     }
@@ -392,7 +392,7 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     let gate = Arc::clone(&call.session.gate);
     let reserved = gate.reserve(&judged.judgement.charges, &[]).await;
     let verdict = if matches!(reserved, Reserved::Asks(_)) { Verdict::Ask } else { judged.judgement.verdict };
-    gate.metrics.said(&judged.agent.config.group, verdict);
+    gate.said(&judged.agent.config.group, verdict, &judged.judgement.decided_by);
     let taken = match reserved {
         Reserved::Taken(taken) => taken,
         Reserved::Over(over) => {

@@ -17,7 +17,7 @@ use crate::identity::{Approver, Directory};
 use crate::message::Message;
 use crate::metrics::{self, Metrics};
 use crate::policy::{self, Claimed, Evidence};
-use crate::record::{ApprovalState, CallRecord, CallState, Decision, NotifiedRecord, Vote};
+use crate::record::{ApprovalState, CallRecord, CallState, Decision, NotifiedRecord, Verdict, Vote};
 use crate::store::{Filter, Store, StoreError};
 
 impl Gate {
@@ -34,6 +34,12 @@ impl Gate {
     /// The metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Counts what was said of a call, and who said it.
+    pub(super) fn said(&self, group: &str, verdict: Verdict, decided_by: &[String]) {
+        self.metrics.said(group, verdict);
+        self.policy.load().decided.count(decided_by);
     }
 
     /// The policy in force.
@@ -84,7 +90,7 @@ impl Gate {
                     config: Arc::new(config),
                     directory: Arc::new(directory),
                 }));
-                let in_force = InForce::new(loaded, self.clock.now());
+                let in_force = InForce::new(loaded, &self.policy.load().decided, self.clock.now());
                 let version = in_force.policy.version.clone();
                 self.policy.store(Arc::new(in_force.clone()));
                 self.metrics.policy_reload("ok");

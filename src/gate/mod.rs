@@ -8,6 +8,7 @@ mod beside;
 mod call;
 mod claim;
 mod client;
+mod decided;
 mod desk;
 mod diff;
 mod edit;
@@ -41,6 +42,7 @@ mod unattended;
 
 pub use asked::flag_sentence;
 pub use beside::LARGE;
+pub use decided::Decided;
 pub use edit::{Editor, NotEdited};
 pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Place, Upstream, UpstreamError};
 pub use orders::StopCount;
@@ -170,6 +172,8 @@ pub struct InForce {
     pub error: Option<String>,
     /// What the lints found in it.
     pub lints: Arc<[Diagnostic]>,
+    /// How often each of its rules has decided.
+    pub decided: Decided,
 }
 
 /// Something changed that the inbox shows.
@@ -277,7 +281,7 @@ impl Gate {
         let (events, _) = broadcast::channel(1024);
         parts.metrics.policy_version(&parts.loaded.policy.version);
         let gate = Arc::new(Self {
-            policy: ArcSwap::from_pointee(InForce::new(parts.loaded, parts.clock.now())),
+            policy: ArcSwap::from_pointee(InForce::new(parts.loaded, &Decided::default(), parts.clock.now())),
             setup: ArcSwap::from_pointee(Setup {
                 redaction: parts.config.redaction(),
                 config: Arc::new(parts.config),
@@ -371,8 +375,9 @@ impl Gate {
 }
 
 impl InForce {
-    fn new(loaded: Loaded, now: Timestamp) -> Self {
+    fn new(loaded: Loaded, before: &Decided, now: Timestamp) -> Self {
         Self {
+            decided: Decided::of(&loaded.policy, before),
             policy: Arc::new(loaded.policy),
             loaded_at: now,
             lints: loaded.warnings.into(),

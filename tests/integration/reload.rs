@@ -62,6 +62,30 @@ fn write() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn how_often_a_rule_has_decided_outlives_a_reload() {
+    let home = home();
+    let gateway = home.serve();
+    let agent = Agent::modern(&gateway.url("work")).with_token(WHO);
+    let decided = async |rule: &str| {
+        let policy = gateway.get("policy").await;
+        let rules = policy["rules"].as_array().expect("rules").clone();
+        rules.iter().find(|known| known["name"] == rule).expect("the rule")["decided"].clone()
+    };
+    assert_eq!(decided("reads").await, json!(0));
+    for id in 1..=2 {
+        agent.call(id, "read_file", read()).await;
+    }
+    let answer = agent.begin(3, "write_file", write()).await;
+    let held = gateway.held(1).await.remove(0);
+    assert_eq!((decided("reads").await, decided("writes").await), (json!(2), json!(1)));
+    home.write_policy(&POLICY.replace("name: reads", "name: readings"));
+    assert_eq!(gateway.api(Method::POST, "policy/reload", Value::Null).await.0, 200);
+    assert_eq!((decided("readings").await, decided("writes").await), (json!(0), json!(1)));
+    gateway.reject(&held, "no").await;
+    reply(answer, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_came_with_a_token_that_was_revoked_does_not_run() {
     let mut home = home();
     let gateway = home.serve();

@@ -11,6 +11,7 @@ use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
 use super::take::{Body, Page, Path};
+use crate::diagnostic::did_you_mean;
 use crate::gate::StopCount;
 use crate::record::AgentRecord;
 use crate::store::Stopped;
@@ -107,7 +108,11 @@ async fn visible(admin: &Admin, who: &Who) -> Result<Vec<AgentRecord>, Problem> 
 }
 
 async fn one(admin: &Admin, who: &Who, name: &str) -> Result<AgentRecord, Problem> {
-    visible(admin, who).await?.into_iter().find(|agent| agent.name == name).ok_or_else(Problem::not_found)
+    let all = visible(admin, who).await?;
+    let near = did_you_mean(name, all.iter().map(|agent| agent.name.as_str()));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let found = all.into_iter().find(|agent| agent.name == name);
+    found.ok_or_else(|| Problem::nothing(format!("there is no agent of that name that you can see{near}")))
 }
 
 /// The agent of that name, if this approver covers its group.

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::take::{Body, ListQuery, Page, Params, Path, RawObject};
+use super::take::{Body, ListQuery, Page, Params, Path, RawObject, is_id};
 use crate::approval::Held;
 use crate::gate::{Editor, NotEdited, flag_sentence};
 use crate::record::{ApprovalState, ApprovalView, Decision, FileDiff, Remember, Vote, You};
@@ -203,6 +203,7 @@ pub(super) fn seen_by(admin: &Admin, who: &Who, held: Held) -> ApprovalView {
 
 /// The approval by its own id, if this approver covers its group.
 pub(super) async fn visible(admin: &Admin, who: &Who, id: &str) -> Result<Held, Problem> {
+    is_id(id, "apr_", "approvals")?;
     let held = admin.gate.store().get(id).await?;
     who.see(held.call())?;
     if held.approval.id == id { Ok(held) } else { Err(Problem::not_found()) }

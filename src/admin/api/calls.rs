@@ -8,7 +8,7 @@ use axum::extract::State;
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::take::{ListQuery, Page, Params, Path};
+use super::take::{ListQuery, Page, Params, Path, is_id};
 use crate::gate::{CallFilter, Cursor};
 use crate::record::{CallRecord, CallState, word};
 
@@ -57,6 +57,7 @@ pub async fn cancel(
 
 /// The call by its own id, if this approver covers its group.
 async fn visible(admin: &Admin, who: &Who, id: &str) -> Result<CallRecord, Problem> {
+    is_id(id, "call_", "calls")?;
     let call = admin.gate.call(id).await?;
     who.see(&call)?;
     if call.id == id { Ok(call) } else { Err(Problem::not_found()) }

@@ -8,7 +8,7 @@ use axum::extract::State;
 use super::super::Admin;
 use super::super::auth::{Role, Who};
 use super::super::problem::Problem;
-use super::take::{Page, Path};
+use super::take::{Page, Path, is_id};
 use crate::record::GrantRecord;
 
 /// `GET grants`, newest first, those of the last week that have ended too.
@@ -24,6 +24,7 @@ pub async fn revoke(
     who: Who,
     Path(id): Path<String>,
 ) -> Result<Json<GrantRecord>, Problem> {
+    is_id(&id, "gr_", "grants")?;
     let grant = admin.gate.grant(&id).await?;
     if !who.approver.covers(&grant.group) {
         return Err(Problem::not_found());

@@ -45,6 +45,7 @@ use self::route::{Route, delete, get, post};
 pub use self::take::Body;
 use super::auth::Role::{Approver, Operator};
 use super::{Admin, login};
+use crate::diagnostic::did_you_mean;
 
 /// All of the API's routes.
 pub fn routes() -> Router<Arc<Admin>> {
@@ -53,6 +54,24 @@ pub fn routes() -> Router<Arc<Admin>> {
         let handler = if strict { route.handler.layer(from_fn(take::no_query)) } else { route.handler };
         router.route(route.path, handler)
     })
+}
+
+/// The path of a route that is nearest to one that does not exist, its variables as they were sent.
+pub(super) fn near(path: &str) -> Option<String> {
+    /// Bytes of a path that somebody may have mistyped.
+    const TYPED: usize = 200;
+    let given: Vec<&str> = path.trim_end_matches('/').split('/').filter(|_| path.len() <= TYPED).collect();
+    let filled = |template: &str| {
+        let parts: Vec<&str> = template.split('/').collect();
+        let fill = |(part, given): (&&str, &&str)| match part.starts_with('{') {
+            true => Some((*given).to_owned()),
+            false => did_you_mean(given, [*part]).map(str::to_owned),
+        };
+        let whole: Option<Vec<String>> = parts.iter().zip(&given).map(fill).collect();
+        whole.filter(|_| parts.len() == given.len()).map(|parts| parts.join("/"))
+    };
+    let known: Vec<String> = table().iter().filter_map(|route| filled(route.path)).collect();
+    did_you_mean(path, known.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// Every route, with what the document says of it.

@@ -52,6 +52,8 @@ struct RuleRecord {
     verdict: Verdict,
     /// Whether it holds for every group.
     guardrail: bool,
+    /// How many calls it has decided, alone or with others, since this process started.
+    decided: u64,
 }
 
 /// `GET policy`.
@@ -89,24 +91,25 @@ pub fn in_force(admin: &Admin) -> PolicyRecord {
 }
 
 fn record(in_force: InForce) -> PolicyRecord {
-    let InForce { policy, loaded_at, files, error, lints } = in_force;
+    let InForce { policy, loaded_at, files, error, lints, decided } = in_force;
     PolicyRecord {
         version: policy.version.clone(),
         loaded_at,
         files,
         error,
         groups: policy.groups().map(str::to_owned).collect(),
-        rules: policy.rules().iter().map(|rule| rule_record(rule)).collect(),
+        rules: policy.rules().iter().map(|rule| rule_record(rule, decided.times(&rule.label))).collect(),
         lints: lints.to_vec(),
     }
 }
 
-fn rule_record(rule: &Rule) -> RuleRecord {
+fn rule_record(rule: &Rule, decided: u64) -> RuleRecord {
     RuleRecord {
         name: rule.label.clone(),
         file: rule.file.clone(),
         line: rule.line,
         verdict: rule.verdict,
         guardrail: rule.guardrail,
+        decided,
     }
 }

@@ -129,6 +129,17 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
+/// Refuses what can be no id of that kind, such as a call's in the place of its approval's.
+///
+/// # Errors
+/// 404, saying how such ids begin and where they are.
+pub fn is_id(id: &str, prefix: &str, list: &str) -> Result<(), Problem> {
+    if id.starts_with(prefix) {
+        return Ok(());
+    }
+    Err(Problem::nothing(format!("the ids here begin with `{prefix}`; `GET {list}` has them")))
+}
+
 /// The query string, strictly.
 pub struct Params<T>(pub T);
 

@@ -35,6 +35,28 @@ async fn nobody_gets_in_without_an_approvers_credential() {
 }
 
 #[tokio::test]
+async fn a_slip_is_told_and_nothing_else() {
+    let side = Side::start().await;
+    side.hold("1").await;
+    for (path, told) in [
+        ("aprovals", "did you mean `/api/v1/approvals`?"),
+        ("approvals/apr_1/aprove", "did you mean `/api/v1/approvals/apr_1/approve`?"),
+        ("nothing/like/this", "/api/v1/openapi.json lists all"),
+        ("approvals/call_1", "begin with `apr_`; `GET approvals` has them"),
+        ("calls/apr_1", "begin with `call_`"),
+    ] {
+        let answer = side.get(ANA, path).await;
+        assert!(answer.status == 404 && answer.text.contains(told), "{path}: {}", answer.text);
+    }
+    let near = |who| side.post(who, "agents/claud/resume", json!({}));
+    assert!(near(ANA).await.text.contains("did you mean `claude`?"));
+    let (hidden, missing) = (near(EVE).await, side.post(EVE, "agents/nobody/resume", json!({})).await);
+    assert_eq!((hidden.status, &hidden.text), (404, &missing.text), "agents of other groups do not exist");
+    let (hidden, missing) = (side.get(EVE, "approvals/apr_1").await, side.get(EVE, "approvals/apr_2").await);
+    assert_eq!((hidden.status, &hidden.text), (404, &missing.text));
+}
+
+#[tokio::test]
 async fn a_call_is_seen_and_approved_once() {
     let side = Side::start().await;
     side.hold("1").await;

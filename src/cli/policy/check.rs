@@ -10,7 +10,7 @@ use crate::cli::client::{CONFIG_FILE, Failure, Format, print};
 use crate::cli::exit::Exit;
 use crate::clock::Clock;
 use crate::config::{self, Config, PolicyConfig};
-use crate::diagnostic::{Diagnostic, Severity, shown};
+use crate::diagnostic::{Diagnostic, Severity, did_you_mean, shown};
 use crate::identity::Directory;
 use crate::policy::suite::{Tested, Tests};
 use crate::policy::{self, Loaded};
@@ -68,6 +68,10 @@ impl Check {
 
     /// Looks at the policy also where the configuration is invalid, so that all errors are told at once.
     fn check(&self) -> Checked {
+        let unfit: Vec<Diagnostic> = self.files.iter().filter_map(|file| unfit(file)).collect();
+        if !unfit.is_empty() {
+            return Checked { loaded: None, findings: unfit, files: Vec::new(), note: None };
+        }
         let file = self.config.clone().unwrap_or_else(|| PathBuf::from(CONFIG_FILE));
         // Files by themselves need no configuration, unless one is named or there.
         let needed = self.files.is_empty() || self.config.is_some() || file.exists();
@@ -123,6 +127,27 @@ impl Check {
         let files = named.into_iter().map(|file| literal(file)).collect();
         PolicyConfig { files, require: Vec::new(), ..base }
     }
+}
+
+/// Why a file that was named cannot be checked, if it is none.
+fn unfit(file: &Path) -> Option<Diagnostic> {
+    let (message, help) = if file.is_dir() {
+        ("this is a folder", format!("name its files: {}", file.join("*.yaml").display()))
+    } else if file.exists() {
+        return None;
+    } else {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let names: Vec<String> = beside.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let written = file.file_name().unwrap_or_default().to_string_lossy();
+        let near = did_you_mean(&written, names.iter().map(String::as_str).filter(|name| name.ends_with(".yaml")));
+        let help = match near {
+            Some(near) => format!("did you mean `{}`?", file.with_file_name(near).display()),
+            None => "name a policy file, or none to check those of the configuration".into(),
+        };
+        ("there is no such file", help)
+    };
+    Some(Diagnostic { help: Some(help), ..Diagnostic::whole(file.display().to_string(), message) })
 }
 
 /// Who could decide.
@@ -215,6 +240,23 @@ mod tests {
 
     fn check(line: &[&str]) -> (String, Exit) {
         Line::try_parse_from([&["check"], line].concat()).unwrap().check.report()
+    }
+
+    #[test]
+    fn a_name_of_no_file_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("base.yaml"), "version: 1\ngroups: { default: {} }\n").unwrap();
+        let said = |name: &str| check(&[&folder.path().join(name).display().to_string()]);
+        for (name, told) in [
+            ("bse.yaml", "/base.yaml`?"),
+            ("other.yaml", "name a policy file, or none"),
+            ("", "name its files"),
+            ("none/here.yaml", "there is no such file"),
+        ] {
+            let (text, exit) = said(name);
+            assert!(text.contains(told) && exit == Exit::Invalid, "{name}: {text}");
+        }
+        assert_eq!(said("base.yaml").1, Exit::Done);
     }
 
     #[test]
