@@ -155,3 +155,54 @@ async fn a_store_that_was_removed_lets_nothing_through() {
         assert!(text.contains("store does not work"), "{tool}: {refused}");
     }
 }
+
+/// 64 who decide one call at the same time, some to approve it and some to reject it, a thousand times over: one of them
+/// decides it, all others of the other mind hear so, and it runs once or not at all.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_races_one_decides_and_it_runs_at_most_once() {
+    const ROUNDS: usize = 1_000;
+    const DECIDERS: usize = 64;
+    let mut fixture = Fixture::start("approvals: {max_waiting: 50}").await;
+    let waiting = Filter { state: Some(ApprovalState::Waiting), ..Filter::default() };
+    let (mut approved, mut rejected) = (0, 0);
+    for round in 0..ROUNDS {
+        let mut exchange = fixture.calls("held", json!({"n": round, "after_ms": 0}));
+        let held = eventually(async || fixture.gate.store().list(waiting.clone()).await.unwrap().0.pop()).await;
+        let deciders = (0..DECIDERS).map(|n| {
+            let (gate, id, digest) =
+                (std::sync::Arc::clone(&fixture.gate), held.approval.id.clone(), held.call().digest.clone());
+            tokio::spawn(async move {
+                // The first is another each time.
+                let decision = if (n + round) % 2 == 0 { Decision::Approve } else { Decision::Reject };
+                let vote = Vote {
+                    by: "ana".to_owned(),
+                    decision,
+                    channel: "api".to_owned(),
+                    note: Some(n.to_string()),
+                    teams: Vec::new(),
+                    digest,
+                    remember: None,
+                    at: Clock::system().now(),
+                };
+                (decision, gate.vote(&id, vote).await.is_ok())
+            })
+        });
+        let decided: Vec<(Decision, bool)> =
+            futures_util::future::join_all(deciders).await.into_iter().map(Result::unwrap).collect();
+        let won = |wanted: Decision| decided.iter().any(|(decision, counted)| *decision == wanted && *counted);
+        assert!(won(Decision::Approve) != won(Decision::Reject), "round {round}: one of the two: {decided:?}");
+        let answer = answer(&mut exchange).await;
+        let ran = answer["result"]["isError"] != true;
+        assert_eq!(ran, won(Decision::Approve), "round {round}: {answer}");
+        if ran { approved += 1 } else { rejected += 1 }
+    }
+    assert_eq!(approved + rejected, ROUNDS);
+    let mut runs = 0;
+    while let Ok(told) = fixture.heard.try_recv() {
+        runs += usize::from(told.contains(r#""name":"held""#) || told.contains("tools/call"));
+    }
+    assert_eq!(runs, approved, "each approved call reached its executor once");
+    let votes = fixture.audited("approval.vote");
+    assert!(votes.len() >= ROUNDS, "{} votes are written down", votes.len());
+    assert_eq!(fixture.audited("call.end").len(), ROUNDS);
+}

@@ -118,8 +118,12 @@ pub(super) fn judge(bytes: &[u8], policy: &Policy, filter: &Filter, at: Place, f
 }
 
 impl Call<'_> {
-    /// What policy said, limits apart: they count as not exhausted.
+    /// What policy said, limits and grants apart: limits count as not exhausted.
     fn policy_alone(&self) -> (Verdict, Cow<'_, [String]>) {
+        // A person's word for a while, not policy's: that asked.
+        if self.decided_by.iter().any(|label| label.starts_with("grant:")) {
+            return (Verdict::Ask, Cow::Borrowed(&self.decided_by));
+        }
         let is_limit = |label: &String| label.starts_with("limit:");
         match self.decided_by.iter().any(is_limit) {
             false => (self.verdict, Cow::Borrowed(&self.decided_by)),

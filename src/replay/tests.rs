@@ -133,6 +133,18 @@ fn limits_count_as_not_exhausted() {
     assert_eq!(report.changes[0].before_by, ["floor:shell"]);
 }
 
+/// What a person let pass for a while, policy asked about.
+#[test]
+fn a_granted_call_counts_as_asked() {
+    let place = Place::new();
+    let audit = place.open("p1");
+    audit.write("call.begin", &begun("allow", &["grant:gr_1"], json!({}))).unwrap();
+    let asking = place.replay("{ name: a, verdict: ask, tool: t }");
+    assert_eq!(counts(&asking), [1, 1, 0, 0, 0, 0], "{asking:?}");
+    let allowing = place.replay("{ name: a, verdict: allow, tool: t }");
+    assert_eq!((allowing.changes[0].before, allowing.changes[0].after), (Ask, Allow));
+}
+
 #[test]
 fn arguments_and_parameters_are_what_they_were() {
     let place = Place::new();
