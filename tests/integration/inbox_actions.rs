@@ -156,6 +156,22 @@ async fn see_the_change_edit_it_and_remember_the_next() {
     let written = std::fs::read_to_string(inbox.home.root().join("docs/plan.md")).expect("written");
     assert_eq!(written, "Ship on Tuesday.\n");
 
+    // What nobody has looked at yet is not approved by a click that was meant for what stood there before.
+    let answer = agent.begin(20, "write_file", write("docs/b.md", "b")).await;
+    inbox.click(&format!("{CARD} [data-slot=edit] > summary")).await;
+    inbox.write(&format!("{CARD} [data-field=arguments]"), r#"{"path": "docs/plan.md", "content": "x"}"#).await;
+    let watch = "const card = document.querySelector('#waiting [data-state=waiting]');
+        const approve = card.querySelector('[data-action=approve]');
+        new MutationObserver(() => setTimeout(() => { window.guarded = approve.disabled; }, 60))
+            .observe(card, { attributeFilter: ['data-digest'] });";
+    inbox.browser.run(watch).await;
+    inbox.click(&format!("{CARD} [data-action=approve]")).await;
+    inbox.says(&format!("{CARD} [data-slot=changed]"), "look again, then approve").await;
+    eventually("a moment", || async { inbox.browser.run("return window.guarded ?? null").await.as_bool() }).await;
+    assert_eq!(inbox.browser.run("return window.guarded").await, json!(true));
+    inbox.click(&format!("{CARD} [data-action=reject]")).await;
+    assert_eq!(about(&reply(answer, 20).await)["reason"], "approver");
+
     let answer = agent.begin(2, "write_file", write("docs/b.md", "b")).await;
     inbox.click(&format!("{CARD} [data-slot=remember] > summary")).await;
     inbox.click(&format!("{CARD} [data-slot=options] .option:nth-of-type(2) input")).await;
@@ -177,7 +193,7 @@ async fn see_the_change_edit_it_and_remember_the_next() {
 
     inbox.page("history").await;
     inbox.says("#history-list", "write_file docs/c.md").await;
-    inbox.write("#history-form [name=q]", "plan.md").await;
+    inbox.write("#history-form [name=q]", "docs/c.md").await;
     inbox.click("#history-form [type=submit]").await;
     eventually("the calls that match", || async {
         let rows = inbox.browser.run("return document.querySelectorAll('#history-list [data-call-id]').length").await;
@@ -201,7 +217,7 @@ async fn a_secret_is_revealed_by_an_act_of_its_own_and_what_is_severe_is_looked_
     inbox.click(&format!("{CARD} [data-action=reject]")).await;
     assert_eq!(about(&reply(answer, 1).await)["reason"], "approver");
 
-    let long = format!("rm docs/plan.md # {}", "x ".repeat(4_000));
+    let long = format!("rm docs/plan.md # {}", "x ".repeat(12_000));
     let answer = agent.begin(2, "execute_cmd", json!({ "command": long })).await;
     let severe = "#waiting [data-state=waiting][data-severity=high]";
     inbox.browser.see(severe).await;
@@ -213,6 +229,14 @@ async fn a_secret_is_revealed_by_an_act_of_its_own_and_what_is_severe_is_looked_
     page.find(By::Css(format!("{severe} summary"))).await.expect("a head").focus().await.expect("focused");
     page.active_element().await.expect("the head").send_keys("a").await.expect("typed");
     inbox.says(&format!("{severe} [data-slot=problem]"), "use the button").await;
+    inbox.browser.run("document.querySelector('[data-severity=high] [data-slot=end]').scrollIntoView()").await;
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    assert!(!approve.is_enabled().await.expect("a button"), "a part of it is still left out");
+    inbox
+        .browser
+        .run("document.querySelectorAll('[data-severity=high] .more button').forEach((one) => one.click())")
+        .await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
     inbox.browser.run("document.querySelector('[data-severity=high] [data-slot=end]').scrollIntoView()").await;
     eventually("the end to be seen", || async { approve.is_enabled().await.ok().filter(|enabled| *enabled) }).await;
     inbox.is_accessible("a severe card").await;

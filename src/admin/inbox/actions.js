@@ -103,8 +103,11 @@ export class Edit {
       return this.edits.replaceChildren(el("p", "problem", "This is no JSON yet."));
     }
     const [old, now] = [this.before.split("\n"), this.field.value.split("\n")];
-    const gone = old.filter((line) => !now.includes(line)).map((line) => `- ${line}`);
-    const come = now.filter((line) => !old.includes(line)).map((line) => `+ ${line}`);
+    let [head, tail] = [0, 0];
+    while (head < Math.min(old.length, now.length) && old[head] === now[head]) head += 1;
+    while (tail < Math.min(old.length, now.length) - head && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
+    const gone = old.slice(head, old.length - tail).map((line) => `- ${line}`);
+    const come = now.slice(head, now.length - tail).map((line) => `+ ${line}`);
     this.edits.replaceChildren(differenceBlock([...gone, ...come]));
   }
 

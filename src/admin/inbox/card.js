@@ -25,6 +25,10 @@ export class Card {
     this.element.dataset.approvalId = approval.id;
     this.details.open = siblings < OPEN_AT_FIRST;
     this.details.addEventListener("toggle", () => this.render());
+    // "Show all" of a long text: what was hidden is there now.
+    this.details.addEventListener("click", (event) => {
+      if (event.target.closest("button")) setTimeout(() => this.moved());
+    });
     this.button("approve").addEventListener("click", () => this.decide("approve"));
     this.button("reject").addEventListener("click", () => this.decide("reject"));
     this.note.addEventListener("input", () => this.say(""));
@@ -38,13 +42,16 @@ export class Card {
     this.isGuarded = false;
     // Looked at is what has been on the screen to its end.
     this.watcher = new IntersectionObserver((seen) => {
-      if (seen.some((entry) => entry.isIntersecting) && this.rendered && this.details.open) this.looked();
+      this.atEnd = seen.at(-1).isIntersecting;
+      this.looked();
     });
     this.watcher.observe(this.slot("end"));
     this.update(approval);
   }
 
+  /** All of it counts as looked at when its end is on the screen, with nothing that is still to come or to be shown. */
   looked() {
+    if (!this.atEnd || !this.isComplete || !this.details.open || this.details.querySelector(".more")) return;
     this.wasSeen = true;
     this.guardButtons();
   }
@@ -112,7 +119,7 @@ export class Card {
     const { call } = approval;
     const changed = before && before.call.digest !== call.digest;
     if (!before || changed) {
-      this.rendered = this.wasSeen = false;
+      this.rendered = this.wasSeen = this.isComplete = false;
       this.edit.update(call);
       this.element.dataset.digest = call.digest;
       this.element.setAttribute("aria-label", `${call.agent} asks: ${call.label}`);
@@ -173,8 +180,20 @@ export class Card {
     const reveal = (pointer) => post(`approvals/${encodeURIComponent(approval.id)}/reveal`, { pointer });
     this.slot("arguments").replaceChildren(argumentTree(call.arguments, call.redacted, this.mayDecide ? reveal : null));
     this.slot("edited").replaceChildren(...edited(approval));
-    this.renderTool();
-    this.renderDiff();
+    const { digest } = call;
+    Promise.all([this.renderTool(), this.renderDiff()]).then(() => {
+      if (this.approval.call.digest !== digest) return;
+      this.isComplete = true;
+      this.moved();
+    });
+  }
+
+  /** Something of it has another height now: buttons moved, and its end is somewhere else. */
+  moved() {
+    this.on.changed(this);
+    const end = this.slot("end");
+    this.watcher.unobserve(end);
+    this.watcher.observe(end);
   }
 
   /** What would change in a file, for calls that write. */
@@ -204,6 +223,7 @@ export class Card {
     } catch (problem) {
       slot.replaceChildren(el("p", "problem", visible(problem.message)));
     }
+    this.moved();
   }
 
   /** Asks the gateway for something that decides nothing. */
@@ -252,7 +272,7 @@ export class Card {
     const mayDecide = me.roles.includes("approver");
     const { why_not: whyNot } = approval.you;
     this.slot("decide").hidden = !isOpen;
-    const what = mayDecide && !whyNot ? effect(approval.client, me) : [mayDecide ? visible(`${sentenceCase(whyNot)}.`) : LOOK_ONLY];
+    const what = mayDecide && !whyNot ? effect(approval, me) : [mayDecide ? visible(`${sentenceCase(whyNot)}.`) : LOOK_ONLY];
     this.slot("effect").replaceChildren(...what);
     this.button("approve").hidden = Boolean(whyNot);
     this.remember.update(mayDecide && !whyNot ? approval.grant_options : []);
@@ -280,6 +300,9 @@ export class Card {
     const { id } = this.approval;
     const { digest } = this.element.dataset;
     const changed = action === "approve" ? this.edit.changed() : null;
+    if (changed !== null && this.remember.chosen()) {
+      return this.say("What you changed cannot be remembered, since the agent asks again with its own arguments: close one of the two.");
+    }
     let body = { note };
     if (changed !== null) body = `{"digest":${JSON.stringify(digest)},"note":${JSON.stringify(note)},"arguments":${changed}}`;
     else if (action === "approve") body = { digest, note, remember: this.remember.chosen() };
@@ -313,7 +336,8 @@ export class Card {
   setBusy(busy) {
     this.isBusy = busy;
     this.element.classList.toggle("busy", busy);
-    this.setGuarded(busy);
+    // What came in between may have moved it: the guard ends by its own time.
+    this.guardButtons();
   }
 
   /** While guarded, a click does nothing: it was meant for what stood here a moment ago. */
@@ -351,7 +375,8 @@ function facts(call, place) {
 }
 
 /** What approving does, in one sentence. */
-function effect(client, me) {
+function effect({ client, requirements }, me) {
+  if (requirements.some((need) => need.votes + 1 < need.quorum)) return [el("strong", "", "Counts as one approval;"), " more people are needed before it runs."];
   const grace = duration(me.hold_grace_ms);
   if (client.task) return [el("strong", "", "Runs at once"), " when approved: the agent has a task for it and asks for its end later."];
   if (client.state === "attached") return [el("strong", "", "Runs at once"), " when approved: the agent is waiting for it."];

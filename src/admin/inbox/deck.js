@@ -29,9 +29,10 @@ export class Deck {
     return this.list.matches(":hover") || this.list.contains(document.activeElement);
   }
 
-  /** Shows a new card: at the end while the list is used, in its place otherwise. */
-  add(card) {
+  /** Shows a new card: at the end while the list is used, in its place otherwise; `many` are arranged afterwards. */
+  add(card, many) {
     this.list.append(card.element);
+    if (many) return;
     if (this.isUsed && this.list.children.length > 1) {
       this.late = true;
       this.choices();
@@ -109,15 +110,22 @@ export class Deck {
   }
 
   head(kind, key, cards) {
-    const open = cards.filter((card) => card.mayDecide);
-    const approve = button("approve", "approve-group", `Approve these ${open.length}`);
-    const reject = button("reject", "reject-group", open.length === cards.length ? `Reject these ${open.length}` : "Reject the rest");
+    const approve = button("approve", "approve-group", "");
+    const reject = button("reject", "reject-group", "");
     const problem = el("p", "problem");
     problem.setAttribute("role", "alert");
     const name = { session: "Session", rule: "Rule", tool: "Tool" }[kind];
     const head = el("div", "group", el("h3", "", `${name} `, visible(key || "none"), ` · ${cards.length}`),
       el("div", "buttons", approve, reject), problem);
-    approve.hidden = reject.hidden = open.length < 2;
+    head.refresh = () => {
+      const open = cards.filter((card) => card.mayDecide).length;
+      const now = Math.min(open, AT_ONCE);
+      approve.textContent = `Approve these ${now}`;
+      reject.textContent = open === cards.length ? `Reject these ${now}` : "Reject the rest";
+      approve.hidden = reject.hidden = open < 2;
+      approve.disabled = reject.disabled = this.isGuarded;
+    };
+    head.refresh();
     approve.addEventListener("click", () => this.decide(cards, "approve", problem));
     reject.addEventListener("click", () => this.decide(cards, "reject", problem));
     return head;
@@ -125,7 +133,12 @@ export class Deck {
 
   /** Decides all of a group that still wait; approves only what was looked at. */
   async decide(cards, decision, problem) {
+    if (this.isGuarded) return;
     const open = cards.filter((card) => card.mayDecide).slice(0, AT_ONCE);
+    if (decision === "reject" && open.some((card) => card.approval.reason_required)) {
+      problem.textContent = "A rejection of some of them needs a reason of its own: reject those one by one.";
+      return;
+    }
     const unseen = open.filter((card) => !card.wasSeen);
     if (decision === "approve" && unseen.length > 0) {
       problem.textContent = `${unseen.length} of them were not looked at to the end: open each before you approve all.`;
@@ -147,6 +160,12 @@ export class Deck {
     } finally {
       for (const card of open) card.setBusy(false);
     }
+  }
+
+  /** Group buttons are guarded as the cards' are, and say what there is by now. */
+  setGuarded(guarded) {
+    this.isGuarded = guarded;
+    for (const [, head] of this.groups) head.refresh();
   }
 
   /** The cards that can be seen, in their order on the page. */

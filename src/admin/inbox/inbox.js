@@ -35,6 +35,7 @@ async function start() {
   });
   setInterval(() => tick(), 1000);
   listen(deck);
+  addEventListener("hashchange", openLinked);
   by("notify").addEventListener("click", async () => {
     await Notification.requestPermission();
     by("notify").hidden = true;
@@ -148,6 +149,11 @@ async function load() {
   showPolicy(policy);
   deck.arrange();
   count();
+  openLinked();
+}
+
+/** The approval that the address names, if it names one. */
+function openLinked() {
   const wanted = /^#\/approvals\/([\w-]+)$/.exec(location.hash)?.[1];
   if (wanted) openOne(wanted);
 }
@@ -177,16 +183,17 @@ function takeApproval(approval, { quietly }) {
   if (card) {
     card.update(approval);
   } else if (approval.state === "waiting" || approval.state === "approved") {
-    add(approval);
+    add(approval, quietly);
     if (!quietly) tell(approval);
   }
 }
 
-function add(approval) {
+function add(approval, many) {
   const card = new Card(approval, me, { changed, gone: drop }, cards.size);
   cards.set(approval.id, card);
-  deck.add(card);
+  deck.add(card, many);
   tick(card.element);
+  if (many) return;
   guard();
   count();
 }
@@ -229,9 +236,11 @@ function drop(card) {
 function guard() {
   if (document.activeElement?.dataset.action) focused = document.activeElement;
   for (const card of cards.values()) card.setGuarded(true);
+  deck.setGuarded(true);
   clearTimeout(guardTimer);
   guardTimer = setTimeout(() => {
     for (const card of cards.values()) card.setGuarded(false);
+    deck.setGuarded(false);
     // A disabled button loses the keyboard's focus; give it back unless the person has moved on.
     if (focused?.isConnected && document.activeElement === document.body) focused.focus();
     focused = null;
