@@ -41,7 +41,8 @@ use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 
 pub use self::describe::{Gives, Operation};
-use self::route::{Route, delete, get, post};
+pub(super) use self::route::Route;
+use self::route::{delete, get, post};
 pub use self::take::Body;
 use super::auth::Role::{Approver, Operator};
 use super::{Admin, login};

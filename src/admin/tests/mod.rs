@@ -3,6 +3,7 @@
 //! A real gate behind a real listener, asked by a plain HTTP client.
 
 pub mod side;
+mod sweep;
 
 use std::time::Duration;
 
