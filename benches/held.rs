@@ -5,7 +5,7 @@
 //! `PORTCULLIS_BENCH_HELD` calls (10,000), each with a client that waits, and approves `PORTCULLIS_BENCH_DECIDED` of them
 //! (500), one after the other. Linux only: memory is what `/proc/self/statm` says.
 #![allow(clippy::print_stdout)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
