@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use self::asks::{Ask, Asks};
 use self::means::Way;
-use self::teller::{Due, Teller};
+use self::teller::{Due, Opened, Teller};
 use crate::approval::Held;
 use crate::gate::{Gate, GateEvent};
 use crate::record::ApprovalState;
@@ -84,7 +84,7 @@ async fn follow(gate: &Arc<Gate>, base: &Arc<str>) {
             Ok(way) => {
                 let due: Arc<Due> = Arc::default();
                 let (gate, asks, base) = (Arc::clone(gate), Arc::clone(&asks), Arc::clone(base));
-                let teller = Teller { way, gate, asks, due: Arc::clone(&due), base };
+                let teller = Teller { way, gate, asks, due: Arc::clone(&due), base, opened: Opened::default() };
                 tokio::spawn(teller::run(Arc::new(teller), running.stop.subscribe()));
                 channels.push((label, due));
             }

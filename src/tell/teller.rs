@@ -1,6 +1,6 @@
 //! One channel's own task: looks at what changed, decides, takes it on among all processes, says it, keeps that.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio::time::Instant;
 
 use super::asks::{Ask, Asks};
 use super::means::Way;
-use super::plan::{Failing, Plan, Told, Word, plan};
+use super::plan::{Failing, Plan, Told, Topic, Word, plan};
 use super::send::Failure;
 use crate::clock::Timestamp;
 use crate::gate::Gate;
-use crate::record::{NotifiedRecord, NotifiedState};
+use crate::record::{NotifiedRecord, NotifiedState, Severity};
 use crate::store::{Notice, StoreError};
 
 /// How long a process has a word to itself: longer than it may take to say it. Whoever ends in between is followed by
@@ -35,6 +35,10 @@ const TRIES: (u32, Duration) = (8, Duration::from_secs(600));
 
 /// How long the first wait between two tries is, and the longest.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// How many messages one agent can open in a channel at one severity, and in what time: whoever asks and takes it back
+/// over and over wears out those who are told. What is over it is told when there is room again, if it still waits.
+const OPENED: (usize, Duration) = (20, Duration::from_secs(600));
 
 /// What a channel has to look at, and when.
 #[derive(Default)]
@@ -79,6 +83,32 @@ pub struct Teller {
     pub due: Arc<Due>,
     /// Where the inbox is, unless the configuration says it.
     pub base: Arc<str>,
+    /// Which agents had messages opened.
+    pub opened: Opened,
+}
+
+/// When messages were opened, by agent and severity; those of this process.
+#[derive(Default)]
+pub struct Opened(Mutex<HashMap<(String, Severity), VecDeque<Timestamp>>>);
+
+impl Opened {
+    /// When there is room for another message about such a call; none: now.
+    fn room_at(&self, agent: &str, severity: Severity, now: Timestamp) -> Option<Timestamp> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, times| {
+            times.retain(|at| at.after(OPENED.1) > now);
+            !times.is_empty()
+        });
+        let times = all.get(&(agent.to_owned(), severity))?;
+        let oldest = times.len().checked_sub(OPENED.0)?;
+        times.get(oldest).map(|at| at.after(OPENED.1))
+    }
+
+    /// A message was opened.
+    fn add(&self, agent: &str, severity: Severity, now: Timestamp) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry((agent.to_owned(), severity)).or_default().push_back(now);
+    }
 }
 
 /// Runs until it is told to stop; what is being said then is said to its end.
@@ -141,6 +171,12 @@ impl Teller {
             Plan::Later(at) => return Ok(Some(at.since(now))),
             Plan::Say(word) => word,
         };
+        let about = word.waiting.first().filter(|_| word.topic == Topic::Opened);
+        let about = about.map(|ask| (ask.agent.clone(), ask.severity));
+        if let Some(at) = about.as_ref().and_then(|(agent, severity)| self.opened.room_at(agent, *severity, now)) {
+            tracing::warn!(channel, thread, "an agent has opened so many messages that this one waits");
+            return Ok(Some(at.since(now)));
+        }
         let next = told.failed.map(|failing| failing.next).filter(|next| *next > now);
         let taken = notice.as_ref().and_then(|notice| notice.claimed_until).filter(|until| *until > now);
         if let Some(at) = next.max(taken) {
@@ -148,6 +184,9 @@ impl Teller {
         }
         let seq = notice.as_ref().map_or(0, |notice| notice.seq);
         let Some(seq) = store.claim_notice(&channel, thread, seq, LEASE).await? else { return Ok(Some(SOON)) };
+        if let Some((agent, severity)) = about.filter(|_| told.failed.is_none()) {
+            self.opened.add(&agent, severity, now);
+        }
         self.say(&channel, thread, seq, &told, *word).await
     }
 
@@ -261,4 +300,48 @@ fn failing(before: Option<Failing>, failure: &Failure, now: Timestamp) -> Option
     let jittered = doubled / 2 + doubled.mul_f64(f64::from(random[0]) / 512.0);
     let wait = failure.after.map_or(jittered, |after| after.min(TRIES.1).max(jittered));
     Some(Failing { tries, since, next: now.after(wait) })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_millis(1_796_000_000_000).after(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn tries_are_further_and_further_apart_and_come_to_an_end() {
+        let failure = Failure::passing("no");
+        let mut before: Option<Failing> = None;
+        let mut waits = Vec::new();
+        let mut now = at(0);
+        while let Some(next) = failing(before, &failure, now) {
+            waits.push(next.next.since(now));
+            (before, now) = (Some(next), next.next);
+        }
+        assert_eq!(waits.len(), 7, "eight tries in all");
+        for (at, wait) in waits.iter().enumerate() {
+            let whole = Duration::from_secs(1 << at).min(BACKOFF.1);
+            assert!(whole / 2 <= *wait && *wait <= whole, "{at}: {wait:?}");
+        }
+        let asked = Failure { after: Some(Duration::from_secs(90)), ..failure };
+        assert_eq!(failing(None, &asked, at(0)).unwrap().next, at(90));
+        assert_eq!(failing(before, &asked, at(700)), None);
+        assert_eq!(failing(None, &Failure::lasting("gone"), at(0)), None);
+    }
+
+    #[test]
+    fn an_agent_cannot_wear_people_out_and_its_severe_calls_are_told_all_the_same() {
+        let opened = Opened::default();
+        for seconds in 0..20 {
+            assert_eq!(opened.room_at("claude", Severity::Normal, at(seconds)), None);
+            opened.add("claude", Severity::Normal, at(seconds));
+        }
+        assert_eq!(opened.room_at("claude", Severity::Normal, at(20)), Some(at(600)));
+        assert_eq!(opened.room_at("claude", Severity::High, at(20)), None);
+        assert_eq!(opened.room_at("other", Severity::Normal, at(20)), None);
+        assert_eq!(opened.room_at("claude", Severity::Normal, at(600)), None);
+    }
 }

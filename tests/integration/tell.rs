@@ -245,6 +245,24 @@ async fn a_receiver_that_hangs_delays_nothing() {
 }
 
 #[tokio::test]
+async fn what_a_process_was_saying_when_it_died_is_said_by_the_next() {
+    let receiver = Receiver::start().await;
+    receiver.will([Answer::Hang]);
+    let home = home(generic(&receiver));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let _held = agent.begin(1, "write_file", write("a.md")).await;
+    receiver.many(1).await;
+    gateway.crash();
+    let gateway = home.serve();
+    let all = receiver.many(2).await;
+    let [first, second] = [0, 1].map(|at: usize| all[at].header("portcullis-delivery").to_owned());
+    assert_eq!(first, second, "the same word, to be known by its delivery id");
+    let id = gateway.held(1).await[0]["id"].as_str().unwrap().to_owned();
+    notified(&gateway, &id, "delivered").await;
+}
+
+#[tokio::test]
 async fn those_who_were_asked_are_reminded() {
     let receiver = Receiver::start().await;
     let home = home(generic(&receiver)).with("approvals", json!({ "hold_for": "60s", "expires": "4s" }));

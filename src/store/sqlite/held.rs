@@ -210,13 +210,15 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// The processes that live calls are connected to, run in or are served by, or that live sessions end with.
+    /// The processes that live calls are connected to, run in or are served by, that live sessions end with, or that are
+    /// telling people something.
     pub(super) fn processes(&self) -> Result<Vec<String>, StoreError> {
         let mut all = self.conn.prepare_cached(
             "SELECT attached_process FROM held WHERE attached_process IS NOT NULL
              UNION SELECT claimed_process FROM held WHERE state = 'running'
              UNION SELECT origin_process FROM held WHERE origin_process IS NOT NULL
-             UNION SELECT process FROM sessions WHERE process IS NOT NULL AND NOT ended",
+             UNION SELECT process FROM sessions WHERE process IS NOT NULL AND NOT ended
+             UNION SELECT claimed_by FROM notices WHERE claimed_by IS NOT NULL",
         )?;
         Ok(all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
@@ -243,6 +245,7 @@ impl Tables<'_> {
             self.settle(&id, &[Event::Tick, Event::Orphan])?;
         }
         self.conn.prepare_cached("UPDATE sessions SET ended = TRUE WHERE process = ?")?.execute([process])?;
+        self.release_notices(process)?;
         Ok(())
     }
 

@@ -67,6 +67,16 @@ impl Tables<'_> {
         Ok(changed == 1)
     }
 
+    /// Lets others say what a dead process was to say.
+    pub(super) fn release_notices(&self, process: &str) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "UPDATE notices SET seq = seq + 1, claimed_by = NULL, claimed_until = NULL WHERE claimed_by = ?",
+            )?
+            .execute([process])?;
+        Ok(())
+    }
+
     /// Forgets what was told long ago.
     pub(super) fn forget_notices(&self, oldest: Timestamp) -> Result<(), StoreError> {
         self.conn.prepare_cached("DELETE FROM notices WHERE changed_at < ?")?.execute([oldest.as_millis()])?;

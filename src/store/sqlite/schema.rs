@@ -148,6 +148,7 @@ CREATE TABLE IF NOT EXISTS notices (
     PRIMARY KEY (channel, thread)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS notices_open ON notices (channel) WHERE open;
+CREATE INDEX IF NOT EXISTS notices_claimed ON notices (claimed_by) WHERE claimed_by IS NOT NULL;
 ";
 
 /// Opens the database in a state folder, and makes it if it is not there.
