@@ -203,3 +203,58 @@ fn mail(said: &Word, from: &str, to: &[String], subject: String, text: String) -
         .body(text)
         .map_err(|_| Failure::lasting("the mail could not be written"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::approval::tests::held;
+    use crate::secret::Secret;
+    use crate::tell::plan::{Plan, Told, plan};
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    /// What a channel makes of a server that speaks no TLS, and the first byte that the server got.
+    async fn said(means: impl FnOnce(u16) -> Means) -> (Failure, u8) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let channel = Channel {
+            name: "a".into(),
+            means: means(listener.local_addr().unwrap().port()),
+            severity: Vec::new(),
+            groups: Vec::new(),
+        };
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_u8().await.unwrap()
+        });
+        let ask = Ask::of(&held("1"));
+        let now = ask.created_at;
+        let Plan::Say(word) = plan("a", &Told::default(), &[ask], Style::Updates, now) else {
+            panic!("nothing to say")
+        };
+        let way = Way::new(channel).unwrap();
+        let failure = way.say(&word, &[], "http://127.0.0.1:7071", now).await.unwrap_err();
+        (failure, server.await.unwrap())
+    }
+
+    /// A TLS record that holds a handshake (RFC 8446, section 5.1).
+    const HANDSHAKE: u8 = 22;
+
+    #[tokio::test]
+    async fn https_and_smtps_begin_with_tls_and_say_nothing_without() {
+        let (failure, first) = said(|port| Means::Webhook {
+            url: Secret::new(format!("https://127.0.0.1:{port}/the-secret-path")),
+            template: Template::Slack,
+        })
+        .await;
+        assert_eq!((failure.again, first), (true, HANDSHAKE));
+        assert!(!failure.why.contains("the-secret-path"), "{}", failure.why);
+        let (failure, first) = said(|port| Means::Mail {
+            smtp: Secret::new(format!("smtps://user:password@127.0.0.1:{port}")),
+            from: "gate@example.com".into(),
+            to: vec!["ops@example.com".into()],
+        })
+        .await;
+        assert_eq!((failure.why.as_str(), failure.again, first), ("the mail server did not take it", true, HANDSHAKE));
+    }
+}
