@@ -680,6 +680,77 @@ impl RequirementRecord {
     }
 }
 
+/// Where a question of an agent stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum ClarificationState {
+    /// Nobody has answered yet.
+    Waiting,
+    /// Somebody has.
+    Answered,
+    /// Nobody did in time.
+    Expired,
+    /// The agent, an operator or the policy took it back.
+    Withdrawn,
+}
+
+impl ClarificationState {
+    /// From how it is held.
+    pub fn of(held: ApprovalState) -> Self {
+        match held {
+            ApprovalState::Waiting | ApprovalState::Approved => Self::Waiting,
+            ApprovalState::Consumed => Self::Answered,
+            ApprovalState::Expired => Self::Expired,
+            ApprovalState::Rejected | ApprovalState::Withdrawn | ApprovalState::Stale => Self::Withdrawn,
+        }
+    }
+
+    /// How it is held then.
+    pub fn held_as(self) -> ApprovalState {
+        match self {
+            Self::Waiting => ApprovalState::Waiting,
+            Self::Answered => ApprovalState::Consumed,
+            Self::Expired => ApprovalState::Expired,
+            Self::Withdrawn => ApprovalState::Withdrawn,
+        }
+    }
+}
+
+/// A question of an agent to its people.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Clarification")]
+pub struct ClarificationRecord {
+    /// The id of the call by which it was asked.
+    pub id: String,
+    /// Who asks.
+    pub agent: String,
+    /// Its policy group, whose approvers may answer.
+    pub group: String,
+    /// The session it asked in, if there is one.
+    pub session: Option<String>,
+    /// What it asks: its own words, redacted, with invisible characters written out.
+    pub question: String,
+    /// Answers that it offers; another one can be given.
+    pub choices: Vec<String>,
+    /// Where it stands.
+    pub state: ClarificationState,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+    /// When it ends unanswered.
+    pub expires_at: Timestamp,
+    /// What was answered, redacted.
+    pub answer: Option<String>,
+    /// By whom.
+    pub answered_by: Option<String>,
+    /// When.
+    pub answered_at: Option<Timestamp>,
+    /// How it ended otherwise.
+    pub detail: Option<String>,
+    /// Whether the agent waits for the answer, or is gone and may come back for it.
+    pub client: ClientRecord,
+}
+
 /// An approval as one approver sees it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Approval")]

@@ -68,6 +68,8 @@ pub struct Me {
     groups: Vec<String>,
     /// How long an approved call waits for its client, ms.
     hold_grace_ms: u64,
+    /// Whether agents may ask people questions (`GET clarifications`).
+    clarifications: bool,
     /// The gateway's version.
     version: &'static str,
 }
@@ -219,6 +221,7 @@ fn me_of(admin: &Admin, approver: &Approver) -> Me {
         roles: approver.config.roles.clone(),
         groups: approver.config.groups.clone(),
         hold_grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
+        clarifications: admin.gate.config().has_clarifications(),
         version: env!("CARGO_PKG_VERSION"),
     }
 }

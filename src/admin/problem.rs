@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::approval::Refused;
-use crate::record::word;
+use crate::record::{ClarificationState, word};
 use crate::store::StoreError;
 
 /// A refusal as the outside reads it.
@@ -104,6 +104,12 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "urn:portcullis:denied", detail)
     }
 
+    /// 422: an answer for an agent that holds something in the shape of a secret.
+    pub fn looks_secret() -> Self {
+        let detail = "this answer looks like a secret; an agent should not be told one. Nothing was sent; send it with `\"anyway\": true` if it is none";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "urn:portcullis:looks-secret", detail)
+    }
+
     /// 409: it cannot be done in the state it is in.
     pub fn not_now(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "urn:portcullis:not-now", detail)
@@ -141,6 +147,23 @@ impl From<StoreError> for Problem {
             }
             StoreError::Refused(refused, held) => (refused, held),
         };
+        if held.question.is_some() {
+            let state = ClarificationState::of(held.approval.state);
+            return match refused {
+                Refused::Ended => Self::new(
+                    StatusCode::GONE,
+                    "urn:portcullis:ended",
+                    "this question was taken back or has run out of time: there is nobody left to answer",
+                ),
+                Refused::NotYours(why) => Self::forbidden(why),
+                _ => Self::new(
+                    StatusCode::CONFLICT,
+                    "urn:portcullis:decided",
+                    "this question was answered before you; nothing has changed",
+                ),
+            }
+            .with_state(state);
+        }
         let problem = match refused {
             Refused::Decided => Self::new(
                 StatusCode::CONFLICT,

@@ -5,9 +5,11 @@
 
 mod attend;
 mod edit;
+mod question;
 mod transition;
 
 pub use edit::Edit;
+pub use question::{Answered, Question};
 pub use transition::SELF_APPROVED;
 
 #[cfg(test)]
@@ -51,6 +53,9 @@ pub struct Held {
     /// For a call that was over a limit when it was to run: when there is more room, if waiting helps.
     #[serde(default)]
     pub room_at: Option<Timestamp>,
+    /// For a question of the agent to its people: nothing to be approved, and nothing that runs.
+    #[serde(default)]
+    pub question: Option<Question>,
 }
 
 /// The stored intent: enough to judge and send the call again after a restart.
@@ -276,6 +281,15 @@ pub enum Event {
     Cancel {
         /// Who and why.
         detail: Option<String>,
+    },
+    /// Somebody answers a question.
+    Answer {
+        /// Who and what; its time is set when it applies.
+        answer: Answered,
+        /// The teams they belong to.
+        teams: Vec<String>,
+        /// The reply for the agent, raw JSON.
+        body: String,
     },
     /// Time passed: a reminder, an escalation, expiry, or the end of the grace.
     Tick,

@@ -72,6 +72,7 @@ pub(crate) fn held(id: &str) -> Held {
         delivered: false,
         handed_off: false,
         room_at: None,
+        question: None,
     }
 }
 
@@ -809,4 +810,44 @@ proptest! {
             prop_assert_eq!(held.attached_at.is_some(), held.approval.client.state == ClientState::Attached);
         }
     }
+}
+
+fn question(id: &str) -> Held {
+    let asked = Question { text: "which?".into(), choices: Vec::new(), answer: None };
+    Held { question: Some(asked), ..held(id) }
+}
+
+fn answer(by: &str, text: &str) -> Event {
+    let answer = Answered { by: by.into(), channel: "api".into(), text: text.into(), at: at(0) };
+    Event::Answer { answer, teams: Vec::new(), body: "{}".into() }
+}
+
+#[test]
+fn a_question_is_answered_once_and_never_decided() {
+    let mut asked = question("1");
+    for event in
+        [vote("ben", Decision::Approve), vote("ben", Decision::Reject), claim(), finish(Outcome::Completed, true)]
+    {
+        refused(&mut asked, event, 1, Refused::NotNow);
+    }
+    asked.terms.run_always = true;
+    asked.apply(answer("ben", "this"), at(2)).unwrap();
+    assert_eq!(states(&asked), (CallState::Completed, ApprovalState::Consumed));
+    assert!(asked.kept.is_some() && asked.attachable_until() == Some(at(2 + TTL)), "whoever comes back is told");
+    refused(&mut asked, answer("ben", "this"), 3, Refused::Repeated);
+    refused(&mut asked, answer("ben", "that"), 3, Refused::Decided);
+    refused(&mut asked, answer("eve", "this"), 3, Refused::Decided);
+    refused(&mut asked, claim(), 3, Refused::NotNow);
+
+    let mut approval = held("2");
+    refused(&mut approval, answer("ben", "yes"), 1, Refused::NotNow);
+    let mut stopped = question("3");
+    stopped.apply(Event::Cancel { detail: None }, at(1)).unwrap();
+    refused(&mut stopped, answer("ben", "late"), 2, Refused::Ended);
+    let mut late = question("4");
+    refused(&mut late, answer("ben", "late"), EXPIRES, Refused::Ended);
+    let mut others = question("5");
+    others.approval.requirements[0].approvers = vec!["finance".into()];
+    let why = "the policy asks others to answer this agent".to_owned();
+    refused(&mut others, answer("ben", "me"), 1, Refused::NotYours(why));
 }

@@ -34,6 +34,9 @@ impl Held {
         if overdue && !matches!(event, Event::Tick | Event::Told(_)) {
             return Err(Refused::Ended);
         }
+        if self.question.is_some() && is_of_an_approval(&event) {
+            return Err(Refused::NotNow);
+        }
         match event {
             Event::Attach { process, executor } => self.attach(process, &executor, now),
             Event::Orphan => {
@@ -47,6 +50,7 @@ impl Held {
             }
             Event::Vote { vote, sole_approver } => self.vote(vote, sole_approver, now),
             Event::Disown { voters } => self.disown(&voters),
+            Event::Answer { answer, teams, body } => self.answer(answer, &teams, body, now),
             Event::Edit(edit) => self.edit(*edit, now),
             Event::Look { by, until } => self.look(by, until, now),
             Event::Extend { to } => self.extend(to, now),
@@ -353,7 +357,7 @@ impl Held {
             && self.approval.requirements.iter().all(|needed| needed.votes >= needed.quorum)
     }
 
-    fn decide(&mut self, now: Timestamp) {
+    pub(super) fn decide(&mut self, now: Timestamp) {
         self.decided_at = Some(now);
         self.stop_waiting(now);
     }
@@ -595,7 +599,7 @@ impl Held {
         self.end(CallState::Rejected, approval, detail, now);
     }
 
-    fn end(&mut self, state: CallState, approval: ApprovalState, detail: Option<String>, now: Timestamp) {
+    pub(super) fn end(&mut self, state: CallState, approval: ApprovalState, detail: Option<String>, now: Timestamp) {
         self.stop_waiting(now);
         self.approval.state = approval;
         let call = &mut self.approval.call;
@@ -604,6 +608,21 @@ impl Held {
         call.detail = detail.or(call.detail.take());
         call.ended_at = Some(now);
     }
+}
+
+/// Whether an event says something of an approval: none of a question, which nobody approves and which never runs.
+fn is_of_an_approval(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Vote { .. }
+            | Event::Disown { .. }
+            | Event::Edit(_)
+            | Event::Look { .. }
+            | Event::Extend { .. }
+            | Event::Rejudged { .. }
+            | Event::Claim { .. }
+            | Event::Finish { .. }
+    )
 }
 
 fn millis(time: Duration) -> u64 {

@@ -4,6 +4,7 @@ pub mod agents;
 pub mod approvals;
 pub mod audit;
 pub mod calls;
+pub mod clarifications;
 pub mod client;
 pub mod demo;
 pub mod exit;
@@ -56,6 +57,9 @@ enum Command {
     /// See and stop calls
     #[command(subcommand)]
     Calls(calls::Calls),
+    /// See and answer questions of agents
+    #[command(subcommand)]
+    Clarifications(clarifications::Clarifications),
     /// See what was approved to be remembered, and end it
     #[command(subcommand)]
     Grants(grants::Grants),
@@ -111,6 +115,7 @@ async fn run(command: Command) -> Exit {
         Command::Policy(policy) => policy.run(),
         Command::Approvals(approvals) => approvals.run().await,
         Command::Calls(calls) => calls.run().await,
+        Command::Clarifications(clarifications) => clarifications.run().await,
         Command::Grants(grants) => grants.run().await,
         Command::Agents(agents) => agents.run().await,
         Command::Tools(tools) => tools.run().await,

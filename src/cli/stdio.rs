@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::say;
 use super::serve::{failed, tell_inbox};
 use crate::clock::Clock;
-use crate::config::{self, Config, Transport};
+use crate::config::{self, Config, RESERVED_UPSTREAM, Transport};
 use crate::identity::Refused;
 use crate::listen;
 use crate::serve::{self, Doors, Gateway, StartError};
@@ -63,7 +63,10 @@ impl Stdio {
             Ok(config) => config,
             Err(findings) => return failed(&StartError::Invalid(findings)),
         };
-        let upstream = match (self.upstream, config.upstreams.keys().collect::<Vec<_>>().as_slice()) {
+        let upstream = match (
+            self.upstream,
+            config.upstreams.keys().filter(|id| *id != RESERVED_UPSTREAM).collect::<Vec<_>>().as_slice(),
+        ) {
             (Some(id), _) => id,
             (None, [only]) => (*only).clone(),
             (None, several) => {

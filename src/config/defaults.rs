@@ -9,9 +9,9 @@ use url::{Host, Url};
 
 use super::{
     AllowSelf, ApprovalsConfig, AuditConfig, Channel, ClaimKey, Config, FileSystem, ForwardPaths, Listen, NewTools,
-    OnDisconnect, Os, PolicyConfig, Transport, UpstreamConfig,
+    OnDisconnect, Os, PolicyConfig, RESERVED_UPSTREAM, Transport, UpstreamConfig,
 };
-use crate::catalog::Catalogue;
+use crate::catalog::{Argument, Catalogue, Tool};
 use crate::clock::Timestamp;
 use crate::secret::{Redaction, Secret};
 
@@ -43,7 +43,7 @@ impl Config {
     pub fn redaction(&self) -> Redaction {
         let headers = self.upstreams.values().flat_map(|upstream| match &upstream.transport {
             Transport::Url { headers, .. } => headers.as_slice(),
-            Transport::Command(_) | Transport::Workspace => &[],
+            Transport::Command(_) | Transport::Workspace | Transport::Own => &[],
         });
         let values = headers.flat_map(|(_, value)| {
             let bare = value.expose().split_once(' ').map(|(_, bare)| Secret::new(bare.trim()));
@@ -58,7 +58,24 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Whether agents may ask their people questions, as far as their group's policy lets them.
+    pub fn has_clarifications(&self) -> bool {
+        self.upstreams.contains_key(RESERVED_UPSTREAM)
+    }
+}
+
 impl UpstreamConfig {
+    /// The gateway's own tools.
+    pub fn own(folder: PathBuf) -> Self {
+        Self {
+            filesystem: FileSystem::None,
+            new_tools: NewTools::Accept,
+            catalogue: own_catalogue(),
+            ..Self::new(RESERVED_UPSTREAM, Transport::Own, folder)
+        }
+    }
+
     /// An upstream of which nothing more is known. A URL of another machine does not share our files; the workspace
     /// is sent the canonical paths that were judged, and brings its own catalogue.
     pub fn new(id: impl Into<String>, transport: Transport, root: PathBuf) -> Self {
@@ -85,6 +102,14 @@ impl UpstreamConfig {
             timeout: Duration::from_secs(120),
         }
     }
+}
+
+/// What a question is made of names nothing.
+fn own_catalogue() -> Catalogue {
+    let texts =
+        ["/question", "/choices/*"].into_iter().filter_map(|pointer| Some((pointer.parse().ok()?, Argument::Text)));
+    let tool = Tool { category: Some("other".to_owned()), arguments: texts.collect(), ..Tool::default() };
+    Catalogue { tools: BTreeMap::from([("ask_user_clarification".to_owned(), tool)]) }
 }
 
 impl Listen {

@@ -90,6 +90,8 @@ pub enum Transport {
     },
     /// The built-in workspace (`workspace: true`).
     Workspace,
+    /// The gateway's own tools (`clarifications: true`).
+    Own,
 }
 
 /// What the gateway knows of the upstream's file system.

@@ -85,6 +85,6 @@ fn asked(judgement: &Judgement) -> Vec<String> {
     asked
 }
 
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

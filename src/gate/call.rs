@@ -16,7 +16,7 @@ use super::owed::{Net, Unsettled};
 use super::reply::{self, Retry};
 use super::route::Forwarded;
 use super::session::{Reply, Session, ToClient};
-use super::{Permit, asked, headers, hold, label, shown, tasks};
+use super::{Permit, asked, headers, hold, label, questions, shown, tasks};
 use crate::approval::Held;
 use crate::clock::Timestamp;
 use crate::message::Message;
@@ -235,6 +235,13 @@ async fn judge_and_run(
     turn: Option<OwnedSemaphorePermit>,
 ) {
     let gate = &session.gate;
+    let mut question = match questions::of(session.executor.id(), &message, &gate.redaction()) {
+        Ok(question) => question,
+        Err(what) => {
+            hold::let_go(session, earlier).await;
+            return client.answer(reply::error(&client.id, reply::INVALID_PARAMS, &what, None)).await;
+        }
+    };
     let started = Instant::now();
     let policy = gate.policy().policy;
     let Some(agent) = session.agent() else {
@@ -258,9 +265,9 @@ async fn judge_and_run(
     };
     gate.metrics.judged(started.elapsed());
     let is_held = earlier.is_some();
-    let asks = judged.judgement.verdict == Verdict::Ask && !is_held;
-    // What is allowed is counted when its limits are known; what asks, when no grant lets it pass.
-    if !asks && (is_held || judged.judgement.verdict != Verdict::Allow) {
+    let asks = judged.judgement.verdict == Verdict::Ask && !is_held && question.is_none();
+    // What is allowed is counted when its limits are known; what asks, when no grant lets it pass; a question, when it is asked.
+    if is_held || judged.judgement.verdict == Verdict::Deny {
         gate.said(&agent.config.group, judged.judgement.verdict, &judged.judgement.decided_by);
     }
     if let Some(shadow) = &judged.judgement.shadow {
@@ -283,6 +290,9 @@ async fn judge_and_run(
     if let Some(reason) = refused {
         hold::let_go(session, earlier).await;
         return refuse(call, client, reason).await;
+    }
+    if let (Some(question), None) = (question.take(), &earlier) {
+        return questions::ask(call, judged, question, client).await;
     }
     if asks {
         match gate.granted(&grants, &judged, &call).await {
@@ -381,7 +391,7 @@ async fn rejected(mut call: Call, client: Client, reason: Rejection, retry: Opti
 }
 
 /// Refuses a call that is over a limit, and says when it may be tried again.
-async fn refuse_over(mut call: Call, client: Client, over: Over) {
+pub async fn refuse_over(mut call: Call, client: Client, over: Over) {
     call.record.detail = Some(over.why);
     rejected(call, client, Rejection::RateLimit, Some(reply::when_there_is_room(over.wait))).await;
 }

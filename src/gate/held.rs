@@ -26,7 +26,7 @@ impl Mirror {
         self.attachable.contains_key(attach_key)
     }
 
-    /// How many calls wait for a human.
+    /// How many calls wait for an approval.
     pub fn waiting(&self) -> i64 {
         i64::try_from(self.waiting.len()).unwrap_or(i64::MAX)
     }
@@ -35,7 +35,7 @@ impl Mirror {
     pub fn changed(&self, held: &Held) {
         let call = held.call();
         let Some(key) = &call.attach_key else { return };
-        if held.approval.state == ApprovalState::Waiting {
+        if held.approval.state == ApprovalState::Waiting && held.question.is_none() {
             self.waiting.insert(call.id.clone());
         } else {
             self.waiting.remove(&call.id);

@@ -16,10 +16,10 @@ use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, Session, ToClient};
 use super::unattended::era_word;
-use super::{asked, edit, grants, shown, tasks};
-use crate::approval::{Event, Held, Intent};
+use super::{asked, edit, grants, questions, shown, tasks};
+use crate::approval::{Event, Held, Intent, Question, Terms};
 use crate::facet::FloorWhy;
-use crate::message::Message;
+use crate::message::{Message, compose};
 use crate::record::{ApprovalRecord, ApprovalState, CallState, ClientRecord, ClientState, Rejection, WillRun};
 use crate::secret::TokenHash;
 use crate::store::{Holding, StoreError};
@@ -72,9 +72,22 @@ pub async fn pick_up(mut call: Call, held: Held, client: Client) {
 }
 
 /// Holds a call that policy asks about.
-pub async fn hold(mut call: Call, judged: Judged, client: Client) {
+pub async fn hold(call: Call, judged: Judged, client: Client) {
+    let terms = asked::terms(&judged, &call.session.gate.config().approvals).unwrap_or_default();
+    let held = new_held(&call, &judged, terms, None, &client);
+    holding(call, held, client).await;
+}
+
+/// Holds a question.
+pub async fn hold_question(call: Call, judged: Judged, question: Question, client: Client) {
+    let terms = questions::terms(&judged, &call.session.gate.config());
+    let held = new_held(&call, &judged, terms, Some(question), &client);
+    holding(call, held, client).await;
+}
+
+async fn holding(mut call: Call, held: Held, client: Client) {
     let gate = Arc::clone(&call.session.gate);
-    match gate.store.hold(new_held(&call, &judged, &client), gate.config().approvals.max_waiting).await {
+    match gate.store.hold(held, gate.config().approvals.max_waiting).await {
         Ok(Holding::Created(held)) => {
             let evidence = call.evidence.take();
             beside(&call.message, || gate.note_call("call.held", &held, evidence));
@@ -176,7 +189,10 @@ async fn wait(mut call: Call, held: Held, client: Client) {
             _ = still.tick() => {
                 told += 1;
                 if let Some(token) = &client.token {
-                    client.tell(ToClient::Message(progress(token, told, "waiting for a human's approval"))).await;
+                    client.tell(ToClient::Message(progress(token, told, match held.question {
+                        Some(_) => "waiting for a human's answer",
+                        None => "waiting for a human's approval",
+                    }))).await;
                 }
                 continue;
             }
@@ -225,6 +241,10 @@ async fn deliver(call: &Call, held: &Held, client: &Client) {
     let gate = &call.session.gate;
     let record = held.call();
     let reply = match &held.kept {
+        // When it was answered is nothing that the model has to weigh.
+        Some(kept) if held.question.is_some() => {
+            Reply { bytes: compose::result_raw(&client.id, &kept.body), status: 200 }
+        }
         Some(kept) => kept_reply(&client.id, held, kept),
         None => {
             let (text, mut retry) = reply::ended_text(record);
@@ -248,9 +268,8 @@ fn kept_reply(id: &str, held: &Held, kept: &crate::approval::Kept) -> Reply {
 }
 
 /// What is stored of a call that begins to wait.
-fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
+fn new_held(call: &Call, judged: &Judged, terms: Terms, question: Option<Question>, client: &Client) -> Held {
     let gate = &call.session.gate;
-    let terms = asked::terms(judged, &gate.config().approvals).unwrap_or_default();
     let now = gate.clock.now();
     let task = tasks::asked(call);
     // One who was given a task is not waited for.
@@ -281,7 +300,9 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
         grant_options: Vec::new(),
     };
     asked::show(&mut approval, &terms, &judged.scripts, now);
-    approval.grant_options = grants::options(&judged.offers, &approval.call, gate.config().approvals.grant_ttl);
+    if question.is_none() {
+        approval.grant_options = grants::options(&judged.offers, &approval.call, gate.config().approvals.grant_ttl);
+    }
     Held {
         approval,
         intent: Intent {
@@ -307,5 +328,6 @@ fn new_held(call: &Call, judged: &Judged, client: &Client) -> Held {
         delivered: false,
         handed_off: false,
         room_at: None,
+        question,
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::link::{Era, Fault, UpstreamError};
 use super::session::Reply;
 use crate::approval::Kept;
+use crate::config::RESERVED_UPSTREAM;
 use crate::message::{Message, Span, compose, member};
 use crate::record::{CallRecord, CallState};
 
@@ -107,6 +108,10 @@ pub fn when_there_is_room(wait: Option<Duration>) -> Retry {
 pub fn ended_text(record: &CallRecord) -> (String, Retry) {
     let label = &record.label;
     let note = record.detail.as_deref().filter(|d| !d.trim().is_empty());
+    if record.upstream == RESERVED_UPSTREAM && record.reason.as_deref() == Some("expired") {
+        let text = "Not answered: nobody answered your question in time. Go on without the answer, or ask again later.";
+        return (text.to_owned(), Retry::AfterMs(60_000));
+    }
     match (record.state, record.reason.as_deref()) {
         (CallState::Rejected, Some("approver")) => (
             match note {
@@ -173,6 +178,11 @@ pub fn handed_off_text(record: &CallRecord, era: Era) -> String {
         Era::Legacy => " in this session",
         Era::Modern => "",
     };
+    if record.upstream == RESERVED_UPSTREAM {
+        return format!(
+            "Not answered yet: your question waits for a human. Make the identical call again{here} to wait on; it is not asked twice."
+        );
+    }
     if record.state == CallState::Running {
         return format!(
             "Still running: {label} was approved ({approval}) and has no result yet. Make the identical call again{here} to wait for it; it does not run twice."

@@ -207,7 +207,8 @@ pub fn era_word(era: Era) -> &'static str {
 /// not run any more.
 async fn judge_again(gate: &Arc<Gate>, held: &Held) {
     let Err(why) = may_still_run(gate, held).await else { return };
-    let event = Event::Refuse { reason: Rejection::Stale, detail: Some(why) };
+    let reason = if held.question.is_some() { Rejection::Policy } else { Rejection::Stale };
+    let event = Event::Refuse { reason, detail: Some(why) };
     if let Err(error) = gate.apply(&held.call().id, event).await {
         tracing::warn!(%error, "a call that may not run any more could not be refused");
     }

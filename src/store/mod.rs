@@ -251,6 +251,8 @@ pub struct Filter {
     pub session: Option<String>,
     /// Only those with all of these words in what a list shows of them (label, tool, agent, rules, ids).
     pub words: Vec<String>,
+    /// Only questions of agents, or only what is no question; none: both.
+    pub questions: Option<bool>,
     /// At most so many (0: 50).
     pub limit: usize,
     /// Where the last page ended.

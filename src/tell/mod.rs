@@ -100,6 +100,8 @@ async fn follow(gate: &Arc<Gate>, base: &Arc<str>) {
         }
         loop {
             match changes.recv().await {
+                // Questions have a page of their own.
+                Ok(change) if change.held.question.is_some() => {}
                 Ok(change) => {
                     let ask = Ask::of(&change.held);
                     let news = asks.lock().unwrap_or_else(PoisonError::into_inner).changed(&ask);
@@ -118,7 +120,8 @@ async fn follow(gate: &Arc<Gate>, base: &Arc<str>) {
 
 async fn begin(gate: &Gate, asks: &Mutex<Asks>, channels: &[(String, Arc<Due>)]) -> Result<(), StoreError> {
     let mut found = Asks::default();
-    let mut filter = Filter { state: Some(ApprovalState::Waiting), limit: 500, ..Filter::default() };
+    let mut filter =
+        Filter { state: Some(ApprovalState::Waiting), questions: Some(false), limit: 500, ..Filter::default() };
     loop {
         let (page, next): (Vec<Held>, _) = gate.store().list(filter.clone()).await?;
         for held in &page {

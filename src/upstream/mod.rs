@@ -4,6 +4,7 @@
 //! the gate's own, and everything that comes back goes, in order, into the channel that the gate opened the link with.
 
 pub mod http;
+pub mod own;
 pub mod stdio;
 pub mod workspace;
 
@@ -28,6 +29,7 @@ pub fn build(config: &UpstreamConfig) -> Arc<dyn Upstream> {
     match &config.transport {
         Transport::Command(command) => Arc::new(stdio::StdioUpstream::new(&config.id, command, &config.cwd)),
         Transport::Url { url, headers } => Arc::new(http::HttpUpstream::new(&config.id, url, headers)),
+        Transport::Own => Arc::new(own::Own),
         Transport::Workspace => Arc::new(workspace::Workspace::new(&config.id, &config.root)),
     }
 }

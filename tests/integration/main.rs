@@ -6,6 +6,7 @@ mod harness;
 
 mod bad_input;
 mod claims;
+mod clarifications;
 mod cli;
 mod demo;
 mod docs;

@@ -42,6 +42,7 @@ pub async fn list(
         groups,
         session: query.session,
         words,
+        questions: Some(false),
         limit,
         cursor: query.cursor,
     };
@@ -206,5 +207,5 @@ pub(super) async fn visible(admin: &Admin, who: &Who, id: &str) -> Result<Held, 
     is_id(id, "apr_", "approvals")?;
     let held = admin.gate.store().get(id).await?;
     who.see(held.call())?;
-    if held.approval.id == id { Ok(held) } else { Err(Problem::not_found()) }
+    if held.approval.id == id && held.question.is_none() { Ok(held) } else { Err(Problem::not_found()) }
 }

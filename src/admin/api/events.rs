@@ -90,6 +90,10 @@ impl Feed {
 
     fn held(&mut self, change: &Change) {
         if self.who.see(change.held.call()).is_ok() {
+            if let Some(question) = self.admin.gate.clarification(&change.held) {
+                self.push("clarification", &question);
+                return self.push("call", change.held.call());
+            }
             let approval = approvals::seen_by(&self.admin, &self.who, Held::clone(&change.held));
             self.push("approval", &approval);
             self.push("call", &approval.approval.call);

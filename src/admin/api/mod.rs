@@ -22,6 +22,7 @@ mod agents;
 mod approvals;
 mod attend;
 mod calls;
+mod clarifications;
 mod describe;
 pub(super) mod document;
 mod events;
@@ -111,6 +112,15 @@ pub(super) fn table() -> Vec<Route> {
         post("/api/v1/approvals/decide", attend::several, "Decide several calls, each as if it came alone")
             .says("At most 50.")
             .needs(Approver),
+        get("/api/v1/clarifications", clarifications::list, "Questions of agents to their people, newest first")
+            .says("Empty where `clarifications` are off. They are no approvals, and no approval is one of them."),
+        post("/api/v1/clarifications/{id}/answer", clarifications::answer, "Answer a question of an agent")
+            .says(
+                "The answer is text for the agent and never a decision. One that looks like a secret is refused (422) \
+                 unless `anyway` is true. The same answer of the same approver twice is no error.",
+            )
+            .needs(Approver)
+            .may([NOT_FOUND, CONFLICT, GONE, REFUSED]),
         get("/api/v1/calls", calls::list, "Recent calls of your groups, held and not held, newest first"),
         get("/api/v1/calls/{id}", calls::show, "One call").may([NOT_FOUND]),
         post("/api/v1/calls/{id}/cancel", calls::cancel, "Withdraw a waiting call, stop a running one")
@@ -162,7 +172,7 @@ pub(super) fn table() -> Vec<Route> {
             .needs(Operator)
             .may([REFUSED]),
         get("/api/v1/events", events::events, "What changes, as server-sent events").says(
-            "`event: approval`, `call`, `tool`, `agent`, `grant` or `policy`, with that object as `data`; calls only of your groups. \
+            "`event: approval`, `call`, `tool`, `agent`, `grant`, `clarification` or `policy`, with that object as `data`; calls only of your groups. \
              The stream ends when you fall behind, log out or are no longer an approver: connect again and fetch the lists.",
         ),
         get("/api/v1/me", login::me, "Who you are here"),

@@ -72,7 +72,11 @@ fn file_fields(root: &Node, file: PathBuf, around: &Surroundings<'_>, report: &m
         store(node, report);
     }
     let policy = fields.required("policy", report).and_then(|node| policy(node, around, report));
-    let upstreams = upstreams(fields.required("upstreams", report), around, report);
+    let mut upstreams = upstreams(fields.required("upstreams", report), around, report);
+    if fields.optional("clarifications").and_then(|node| node.boolean(report)) == Some(true) {
+        let own = UpstreamConfig::own(around.folder.clone());
+        upstreams.insert(own.id.clone(), own);
+    }
     let catalogues = upstreams.iter().map(|(id, upstream)| (id.clone(), upstream.catalogue.clone())).collect();
     let agents = people::agents(fields.optional("agents"), around, report);
     let approvers = people::approvers(fields.optional("approvers"), report);

@@ -48,7 +48,7 @@ impl Pins {
         Self {
             upstream: config.id.clone(),
             mode: config.new_tools,
-            own: matches!(config.transport, Transport::Workspace),
+            own: matches!(config.transport, Transport::Workspace | Transport::Own),
             first_list: config.accept_first_list,
             catalogue: config.catalogue.clone(),
             known: ArcSwap::default(),

@@ -172,6 +172,9 @@ impl Tables<'_> {
         if let Some(session) = &filter.session {
             only("session = ?", Box::new(hash(session)));
         }
+        if let Some(questions) = filter.questions {
+            only(if questions { "upstream = ?" } else { "upstream <> ?" }, Box::new(crate::config::RESERVED_UPSTREAM));
+        }
         for word in &filter.words {
             // Not in the whole body: that has the request with its secrets.
             only(
