@@ -1,4 +1,4 @@
-//! Calls that are held as tasks: in both designs, through restarts and other processes, with every end.
+//! Calls that are held as tasks: in both designs, through a restart, decided in another process, with every end.
 
 use std::time::Duration;
 
@@ -122,11 +122,11 @@ async fn it_is_the_callers_own_and_outlives_the_gateway() {
     assert_eq!(about(&reply(twin, 3).await)["reason"], "approver");
 
     gateway.crash();
-    let gateway = home.serve();
+    let (gateway, other) = (home.serve(), home.serve());
     let agent = agent.back_at(&gateway.url("work"));
-    let held = gateway.held(1).await;
+    let held = other.held(1).await;
     let waiting = agent.post(&agent.message(4, "tasks/result", json!({ "taskId": task["taskId"] }))).await;
-    assert_eq!(gateway.approve(&held[0]).await.0, 200);
+    assert_eq!(other.approve(&held[0]).await.0, 200);
     let result = reply(waiting, 4).await;
     assert_ne!(result["result"]["isError"], true, "{result}");
     assert_eq!(std::fs::read_to_string(home.root().join("a.md")).expect("written"), "written once");

@@ -61,11 +61,14 @@ pub fn to_run(held: &Held) -> Result<Message, String> {
     if held.intent.task.is_none() {
         return Ok(message);
     }
-    let (around, name): (&[&str], &str) = match message.at(&EXTENSIONS) {
-        Some(_) => (&EXTENSIONS, EXTENSION),
-        None => (&["params"], "task"),
-    };
-    let Some((span, text)) = message.at(around) else { return Ok(message) };
+    // Whichever stand there: what the other era would read must not reach an upstream of it either.
+    let declared = stripped(message, &EXTENSIONS, EXTENSION)?;
+    stripped(declared, &["params"], "task")
+}
+
+/// A request without one member of the object at a path.
+fn stripped(message: Message, around: &[&str], name: &str) -> Result<Message, String> {
+    let Some((span, text)) = message.at(around).filter(|(_, text)| text.starts_with('{')) else { return Ok(message) };
     let edit = (span, without(text, name).ok_or("the stored request cannot be read")?);
     let bytes = message.spliced(&[edit]);
     Message::again(&String::from_utf8_lossy(&bytes))
@@ -314,4 +317,32 @@ fn with(mut object: Value, name: &str, value: Value) -> Value {
         object.insert(name.to_owned(), value);
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::approval::tests::held;
+
+    #[test]
+    fn what_only_concerned_holding_reaches_no_upstream() {
+        let run = |params: &str| {
+            let mut held = held("1");
+            held.intent.message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+            held.intent.task = Some(Task { id: "task_1".to_owned(), ttl_ms: 1 });
+            to_run(&held).unwrap().params().unwrap().to_owned()
+        };
+        let meta = |extensions: &str| {
+            format!(r#""_meta":{{"io.modelcontextprotocol/clientCapabilities":{{"extensions":{extensions}}}}}"#)
+        };
+        let both = meta(r#"{"x":1,"io.modelcontextprotocol/tasks":{}}"#);
+        let neither = meta(r#"{"x":1}"#);
+        assert_eq!(
+            run(&format!(r#"{{"name":"t","task":{{"ttl":1}},"arguments":{{"n":1.0}},{both}}}"#)),
+            format!(r#"{{"name":"t","arguments":{{"n":1.0}},{neither}}}"#)
+        );
+        assert_eq!(run(r#"{"task":{},"name":"t"}"#), r#"{"name":"t"}"#);
+        assert_eq!(run(r#"{"name":"t"}"#), r#"{"name":"t"}"#);
+    }
 }
