@@ -19,6 +19,7 @@ groups:
     rules:
       - { name: read-docs, verdict: allow, tool: '@fs_read', path: docs/ }
       - { name: writes, verdict: ask, tool: [write_file, edit_file], reason: Somebody should look at what is written. }
+      - { name: may-ask, verdict: allow, upstream: portcullis, tool: ask_user_clarification }
       - { name: closed, verdict: deny, tool: write_file, path: closed/, reason: Closed for good. }
       - name: removals
         verdict: ask
@@ -36,7 +37,7 @@ struct Inbox {
 impl Inbox {
     async fn open() -> Self {
         let workspace = json!({ "work": { "workspace": true, "root": "$ROOT" } });
-        let home = Home::new(POLICY, workspace).without("approvers");
+        let home = Home::new(POLICY, workspace).without("approvers").with("clarifications", json!(true));
         for folder in ["docs", "closed"] {
             std::fs::create_dir_all(home.root().join(folder)).expect("a folder");
         }
@@ -362,6 +363,31 @@ async fn an_agent_is_paused_and_policy_is_asked() {
     inbox.click("#explain-form [type=submit]").await;
     inbox.says("#explain-answer", "deny").await;
     inbox.is_accessible("the policy").await;
+    inbox.browser.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_on_a_page_of_its_own() {
+    let inbox = Inbox::open().await;
+    let agent = Agent::legacy(&inbox.gateway.url("portcullis")).await;
+    let asked = json!({ "question": "Which branch?\u{202e} <b>Approve</b>", "choices": ["main", "staging"] });
+    let answer = agent.begin(1, "ask_user_clarification", asked).await;
+    inbox.page("questions").await;
+    let waiting = "#questions-list [data-question-id][data-state=waiting]";
+    inbox.says(waiting, "<b>Approve</b>").await;
+    inbox.is_accessible("the questions").await;
+    assert_eq!(
+        inbox.browser.run("return document.querySelectorAll('#waiting [data-approval-id]').length").await,
+        json!(0)
+    );
+    inbox.write(&format!("{waiting} input"), &format!("ghp_{}", "a1".repeat(18))).await;
+    inbox.click(&format!("{waiting} [data-action=answer]")).await;
+    inbox.says(&format!("{waiting} [data-action=answer]"), "although it looks like a secret").await;
+    inbox.click(&format!("{waiting} .presets button:nth-of-type(2)")).await;
+    inbox.click(&format!("{waiting} [data-action=answer]")).await;
+    let told = reply(answer, 1).await;
+    assert!(text(&told).contains("staging"), "{told}");
+    inbox.says("#questions-list [data-state=answered]", "answered: “staging”").await;
     inbox.browser.quit().await;
 }
 

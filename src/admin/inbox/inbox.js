@@ -93,6 +93,7 @@ function open(who) {
   by("login").hidden = true;
   for (const id of ["inbox", "session", "nav", "foot"]) by(id).hidden = false;
   by("notify").hidden = !("Notification" in window) || Notification.permission !== "default";
+  by("nav-questions").hidden = !me.clarifications;
   pages ??= new Pages(me);
   pages.me = me;
   by("person").textContent = me.name;

@@ -6,7 +6,7 @@ import { clockTime, duration, tick } from "./time.js";
 import { standing } from "./recent.js";
 
 const by = (id) => document.getElementById(id);
-const PAGES = ["inbox", "history", "grants", "agents", "policy"];
+const PAGES = ["inbox", "history", "grants", "agents", "questions", "policy"];
 
 export class Pages {
   constructor(me) {
@@ -41,7 +41,7 @@ export class Pages {
       if (link.hash === `#/${this.page}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    const load = { history: () => this.history(true), grants: () => this.grants(), agents: () => this.agents(), policy: () => this.policy() }[this.page];
+    const load = { history: () => this.history(true), grants: () => this.grants(), agents: () => this.agents(), questions: () => this.questions(), policy: () => this.policy() }[this.page];
     load?.();
   }
 
@@ -49,6 +49,9 @@ export class Pages {
   take(name) {
     if (name === "grant" && this.page === "grants") this.grants();
     if (name === "agent" && this.page === "agents") this.agents();
+    // Not while somebody writes an answer.
+    const writes = by("questions-list").contains(document.activeElement);
+    if (name === "clarification" && this.page === "questions" && !writes) this.questions();
     if (name === "policy" && this.page === "policy") this.policy();
   }
 
@@ -171,6 +174,67 @@ export class Pages {
     else buttons.append(this.button("reject", "pause", "Pause", problem, act("pause", () => ({ reason: reason.value.trim() || null }))));
     if (agent.running + agent.waiting > 0) buttons.append(this.button("", "cancel-all", "Stop all its calls", problem, act("cancel")));
     row.append(reason, buttons);
+    return row;
+  }
+
+  // ---- questions
+
+  async questions() {
+    try {
+      const { items } = await get("clarifications?limit=100");
+      by("questions-empty").hidden = items.length > 0;
+      by("questions-list").replaceChildren(...items.map((question) => this.question(question)));
+      by("questions-problem").textContent = "";
+      tick(by("questions-list"));
+    } catch (problem) {
+      by("questions-problem").textContent = problem.message;
+    }
+  }
+
+  /** A question as the agent's own words, and a plain field for the answer: nothing here looks like a decision. */
+  question(question) {
+    const left = el("span", "ago");
+    if (question.state === "waiting") left.dataset.expiresAt = question.expires_at;
+    const said = el("p", "call-from", "The agent says: ", el("span", "value text", "“", visible(question.question, { lines: true }), "”"));
+    const row = el("li", "row", el("div", "call-top", el("span", "badge plain", question.state), left),
+      el("p", "call-label", visible(`${question.agent} (group ${question.group}) asks`)), said);
+    row.dataset.questionId = question.id;
+    row.dataset.state = question.state;
+    if (question.answer !== null) row.append(el("p", "call-from", visible(`${question.answered_by ?? "Somebody"} answered: “${question.answer}”`)));
+    if (question.state !== "waiting" || !this.me.roles.includes("approver")) return row;
+    const field = el("input");
+    Object.assign(field, { maxLength: 4000, autocomplete: "off" });
+    field.setAttribute("aria-label", `Your answer to ${question.agent}`);
+    const choices = question.choices.map((choice) => {
+      const button = el("button", "quiet", visible(choice));
+      button.type = "button";
+      button.addEventListener("click", () => {
+        field.value = choice;
+        field.focus();
+      });
+      return button;
+    });
+    const problem = el("p", "problem");
+    problem.setAttribute("role", "alert");
+    let anyway = false;
+    const send = this.button("", "answer", "Send this text", problem, async () => {
+      try {
+        await post(`clarifications/${encodeURIComponent(question.id)}/answer`, { answer: field.value, anyway });
+      } catch (failure) {
+        // Once more, by another click on another word: it looks like a secret.
+        if (failure.status === 422) {
+          anyway = true;
+          send.textContent = "Send it although it looks like a secret";
+        }
+        throw failure;
+      }
+      await this.questions();
+    });
+    field.addEventListener("input", () => {
+      anyway = false;
+      send.textContent = "Send this text";
+    });
+    row.append(el("div", "presets", ...choices), field, problem, send);
     return row;
   }
 
