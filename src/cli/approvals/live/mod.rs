@@ -50,13 +50,19 @@ pub async fn run(connect: &Connect) -> Result<(), Failure> {
     let first = waiting(&client).await?;
     let (sender, mut news) = mpsc::channel(256);
     let follower = tokio::spawn(follow(Arc::clone(&client), sender));
+    let told_to_stop = serve::told_to_stop();
+    tokio::pin!(told_to_stop);
+    // Signals are heard from here on, before there is a terminal to give back.
+    tokio::select! {
+        biased;
+        () = &mut told_to_stop => return Ok(()),
+        () = std::future::ready(()) => {}
+    }
     let (terminal, mut keys) = Terminal::take()?;
     let (columns, rows) = crossterm::terminal::size()?;
     let mut screen = Screen::new(columns, rows);
     screen.all(first);
     let mut ticks = tokio::time::interval(TICK);
-    let told_to_stop = serve::told_to_stop();
-    tokio::pin!(told_to_stop);
     let ended = loop {
         let (lines, marked) = screen.drawn(Clock::system().now());
         terminal.draw(&lines, marked)?;
