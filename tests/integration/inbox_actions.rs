@@ -38,6 +38,8 @@ impl Inbox {
     async fn open() -> Self {
         let workspace = json!({ "work": { "workspace": true, "root": "$ROOT" } });
         let home = Home::new(POLICY, workspace).without("approvers").with("clarifications", json!(true));
+        // However slow the browser is, nobody is told to come back meanwhile.
+        let home = home.with("approvals", json!({ "hold_for": "20m", "expires": "30m" }));
         for folder in ["docs", "closed"] {
             std::fs::create_dir_all(home.root().join(folder)).expect("a folder");
         }
@@ -182,7 +184,8 @@ async fn see_the_change_edit_it_and_remember_the_next() {
     inbox.is_accessible("a card on a phone").await;
     inbox.resize(1000).await;
     inbox.click(&format!("{CARD} [data-action=approve]")).await;
-    assert_ne!(reply(answer, 2).await["result"]["isError"], true);
+    let ran = reply(answer, 2).await;
+    assert_ne!(ran["result"]["isError"], true, "{ran}");
     let again = agent.call(3, "write_file", write("docs/c.md", "c")).await;
     assert_ne!(again["result"]["isError"], true, "it passes without a question: {again}");
 
