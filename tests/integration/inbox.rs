@@ -2,6 +2,7 @@
 
 use http::Method;
 use serde_json::{Value, json};
+use thirtyfour::By;
 
 use crate::harness::agent::{Agent, about, reply, text};
 use crate::harness::browser::Browser;
@@ -68,7 +69,7 @@ async fn log_in_see_approve_and_reject() {
     assert_eq!((tags, browser.run("return window.harmed ?? null").await), (json!(0), Value::Null));
     assert!(!home.root().join("new.md").exists());
 
-    click(&browser, "#waiting [data-state=waiting] [data-action=approve]").await;
+    browser.click(By::Css("#waiting [data-state=waiting] [data-action=approve]")).await;
     let done = reply(answer, 1).await;
     assert_ne!(done["result"]["isError"], true, "{done}");
     assert_eq!(std::fs::read_to_string(home.root().join("new.md")).expect("written"), EVIL);
@@ -77,7 +78,7 @@ async fn log_in_see_approve_and_reject() {
     let answer = agent.begin(2, "write_file", json!({ "path": "other.md", "content": "x" })).await;
     let note = browser.see("#waiting [data-state=waiting] [data-field=note]").await;
     note.send_keys("not this file").await.expect("typed");
-    click(&browser, "#waiting [data-state=waiting] [data-action=reject]").await;
+    browser.click(By::Css("#waiting [data-state=waiting] [data-action=reject]")).await;
     let refused = reply(answer, 2).await;
     assert_eq!(about(&refused)["reason"], "approver", "{refused}");
     assert!(text(&refused).contains("not this file"), "{refused}");
@@ -128,10 +129,10 @@ async fn see_what_changed_in_a_tool_and_accept_it() {
             .filter(|text| text.contains("Approving lets this one call run") && text.contains("Buys."))
     })
     .await;
-    click(&browser, "#waiting [data-state=waiting] [data-action=approve]").await;
+    browser.click(By::Css("#waiting [data-state=waiting] [data-action=approve]")).await;
     assert_eq!(text(&reply(answer, 1).await), "ran buy");
-    click(&browser, "#tools-open [data-tool='shop/buy'] summary").await;
-    click(&browser, "#tools-open [data-tool='shop/buy'] [data-action=accept]").await;
+    browser.click(By::Css("#tools-open [data-tool='shop/buy'] summary")).await;
+    browser.click(By::Css("#tools-open [data-tool='shop/buy'] [data-action=accept]")).await;
     let accepted = "document.querySelectorAll(\"#tools-accepted [data-tool='shop/buy'][data-state=accepted]\").length";
     eventually("the accepted tool", || async {
         (browser.run(&format!("return {accepted}")).await == json!(1)).then_some(())
@@ -144,7 +145,7 @@ async fn see_what_changed_in_a_tool_and_accept_it() {
     agent.request(3, "tools/list", json!({})).await;
     let row = browser.see("#tools-open [data-tool='shop/buy'][data-state=changed]").await;
     assert!(row.text().await.expect("its text").contains("speaks to the model"));
-    click(&browser, "#tools-open [data-tool='shop/buy'] summary").await;
+    browser.click(By::Css("#tools-open [data-tool='shop/buy'] summary")).await;
     let shown = eventually("the difference", || async {
         row.text().await.ok().filter(|text| text.to_lowercase().contains("changed since it was accepted"))
     })
@@ -155,25 +156,17 @@ async fn see_what_changed_in_a_tool_and_accept_it() {
 
     // A digest that is not the tool's accepts nothing, and says so.
     browser.run(OTHER_DIGEST).await;
-    click(&browser, "#tools-open [data-tool='shop/buy'] [data-action=accept]").await;
+    browser.click(By::Css("#tools-open [data-tool='shop/buy'] [data-action=accept]")).await;
     eventually("the refusal", || async {
         row.text().await.ok().filter(|text| text.contains("no longer defined as you were shown"))
     })
     .await;
     assert_eq!(gateway.get("tools/shop/buy").await["state"], "changed");
-    click(&browser, "#tools-open [data-tool='shop/buy'] [data-action=accept]").await;
+    browser.click(By::Css("#tools-open [data-tool='shop/buy'] [data-action=accept]")).await;
     eventually("the accepted tool", || async {
         (browser.run(&format!("return {accepted}")).await == json!(1)).then_some(())
     })
     .await;
     assert_eq!(text(&agent.call(4, "buy", json!({})).await), "ran buy");
     browser.quit().await;
-}
-
-/// Clicks when the button has stood still for long enough to be aimed at.
-async fn click(browser: &Browser, css: &str) {
-    let button = browser.see(css).await;
-    eventually("a button that can be clicked", || async { button.is_enabled().await.ok().filter(|enabled| *enabled) })
-        .await;
-    button.click().await.expect("clicked");
 }

@@ -60,14 +60,7 @@ impl Inbox {
     }
 
     async fn click(&self, css: &str) {
-        let button = self.browser.see(css).await;
-        eventually("a button that can be clicked", || async {
-            let is_enabled = button.is_enabled().await.ok().filter(|enabled| *enabled);
-            is_enabled?;
-            button.scroll_into_view().await.ok()?;
-            button.click().await.ok()
-        })
-        .await;
+        self.browser.click(By::Css(css)).await;
     }
 
     async fn write(&self, css: &str, what: &str) {
@@ -78,7 +71,7 @@ impl Inbox {
 
     async fn says(&self, css: &str, what: &str) {
         let text = async || Some(self.browser.page.find(By::Css(css)).await.ok()?.text().await.ok()?);
-        for _ in 0..100 {
+        for _ in 0..300 {
             if text().await.is_some_and(|text| text.contains(what)) {
                 return;
             }
@@ -281,14 +274,8 @@ async fn many_are_found_grouped_and_decided_together() {
 
     // Not before each was looked at to its end.
     let group = "//div[contains(@class,'group')][.//button[contains(.,'Approve these 3')]]";
-    let all = inbox
-        .browser
-        .page
-        .query(By::XPath(format!("{group}//button[@data-action='approve-group']")))
-        .first()
-        .await
-        .expect("a button");
-    all.click().await.expect("clicked");
+    let all = || By::XPath(format!("{group}//button[@data-action='approve-group']"));
+    inbox.browser.click(all()).await;
     eventually("the refusal", || async {
         let text = inbox.browser.page.find(By::XPath(group)).await.ok()?.text().await.ok()?;
         text.contains("were not looked at to the end").then_some(())
@@ -301,17 +288,13 @@ async fn many_are_found_grouped_and_decided_together() {
             .browser
             .run(&format!("document.querySelectorAll('#waiting [data-slot=end]')[{n}].scrollIntoView()"))
             .await;
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        eventually("a look at it", || async {
+            let seen = inbox.browser.run("return document.querySelectorAll('#waiting .card.seen').length").await;
+            (seen.as_u64() > Some(n)).then_some(())
+        })
+        .await;
     }
-    let all = inbox
-        .browser
-        .page
-        .query(By::XPath(format!("{group}//button[@data-action='approve-group']")))
-        .first()
-        .await
-        .expect("a button");
-    all.scroll_into_view().await.expect("scrolled");
-    all.click().await.expect("clicked");
+    inbox.browser.click(all()).await;
     for (n, answer) in answers {
         assert_ne!(reply(answer, n).await["result"]["isError"], true);
     }

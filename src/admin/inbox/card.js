@@ -52,8 +52,12 @@ export class Card {
   /** All of it counts as looked at when its end is on the screen, with nothing that is still to come or to be shown. */
   looked() {
     if (!this.atEnd || !this.isComplete || !this.details.open || this.details.querySelector(".more")) return;
-    this.wasSeen = true;
+    this.element.classList.add("seen");
     this.guardButtons();
+  }
+
+  get wasSeen() {
+    return this.element.classList.contains("seen");
   }
 
   /** Whether this person's approval would count now. */
@@ -119,7 +123,8 @@ export class Card {
     const { call } = approval;
     const changed = before && before.call.digest !== call.digest;
     if (!before || changed) {
-      this.rendered = this.wasSeen = this.isComplete = false;
+      this.rendered = this.isComplete = false;
+      this.element.classList.remove("seen");
       this.edit.update(call);
       this.element.dataset.digest = call.digest;
       this.element.setAttribute("aria-label", `${call.agent} asks: ${call.label}`);

@@ -1,5 +1,7 @@
 //! A plain MCP client of both eras, for tests that need to misbehave or to come back in their own way.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -115,8 +117,16 @@ fn bearer(token: Option<&str>) -> Option<String> {
     token.map(|token| format!("Bearer {token}"))
 }
 
+/// No answer that a test waits for takes so long.
+const PATIENCE: Duration = Duration::from_secs(180);
+
 /// The answer to request `id`, in JSON or on the stream.
-pub async fn reply(mut answer: Answer, id: u64) -> Value {
+pub async fn reply(answer: Answer, id: u64) -> Value {
+    let late = || panic!("no answer to {id} within {PATIENCE:?}");
+    tokio::time::timeout(PATIENCE, wait_for(answer, id)).await.unwrap_or_else(|_| late())
+}
+
+async fn wait_for(mut answer: Answer, id: u64) -> Value {
     if !answer.header("content-type").starts_with("text/event-stream") {
         return answer.json().await;
     }

@@ -7,6 +7,7 @@ use http::Method;
 use tempfile::TempDir;
 use thirtyfour::prelude::*;
 
+use super::eventually;
 use super::http::Http;
 
 /// A browser with a profile of its own; ended when dropped.
@@ -51,6 +52,22 @@ impl Browser {
     /// The element, as soon as it is there and shown.
     pub async fn see(&self, css: &str) -> WebElement {
         self.page.query(By::Css(css)).and_displayed().first().await.unwrap_or_else(|e| panic!("{css}: {e}"))
+    }
+
+    /// Clicks on the element, as soon as it takes a click: one that comes while a button is guarded reaches nobody.
+    pub async fn click(&self, by: By) {
+        const HEAR: &str = "window.wasClicked = false;
+            arguments[0].addEventListener('click', () => { window.wasClicked = true; }, { once: true, capture: true });";
+        eventually("a click that counts", || async {
+            let element = self.page.query(by.clone()).and_displayed().first().await.ok()?;
+            element.is_enabled().await.ok().filter(|enabled| *enabled)?;
+            element.scroll_into_view().await.ok()?;
+            self.page.execute(HEAR, vec![element.to_json().ok()?]).await.ok()?;
+            element.click().await.ok()?;
+            let heard = self.page.execute("return window.wasClicked", Vec::new()).await.ok()?;
+            (heard.json() == &serde_json::json!(true)).then_some(())
+        })
+        .await;
     }
 
     /// What a script returns.

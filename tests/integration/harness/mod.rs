@@ -18,7 +18,7 @@ pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut ask: i
         if let Some(answer) = ask().await {
             return answer;
         }
-        assert!(start.elapsed() < Duration::from_secs(30), "waited 30 s for {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "waited 60 s for {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
