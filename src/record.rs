@@ -374,6 +374,9 @@ pub struct CallRecord {
     pub arguments: serde_json::Value,
     /// JSON pointers of what was redacted.
     pub redacted: Vec<String>,
+    /// What each secret is that was replaced there, as far as it gives nothing away.
+    #[serde(default)]
+    pub hidden: Vec<HiddenRecord>,
     /// What it touches.
     pub facets: Vec<FacetRecord>,
     /// What the policy said.
@@ -425,6 +428,25 @@ impl CallRecord {
         self.policy = fresh.policy;
         self.digest = fresh.digest;
     }
+}
+
+/// A secret that nobody is shown, so that it can be told from others. `[redacted]` stands in its place; where that was sent
+/// as it is, nothing here names it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Hidden")]
+pub struct HiddenRecord {
+    /// The JSON pointer of the text it was taken out of.
+    pub pointer: String,
+    /// Which `[redacted]` of that text stands for it, from 0.
+    pub mark: usize,
+    /// Its length in characters; that of its JSON text where it is no string.
+    pub length: usize,
+    /// Its first characters; none of a short one.
+    pub starts: Option<String>,
+    /// Its last characters; none of a short one.
+    pub ends: Option<String>,
+    /// A short hash under a key of this gateway: the same for the same secret of the same agent.
+    pub hash: String,
 }
 
 /// Where an approval stands.
@@ -911,6 +933,9 @@ pub struct EditRecord {
     pub at: Timestamp,
     /// The redacted arguments that the agent sent.
     pub arguments: serde_json::Value,
+    /// What each secret is that was replaced there.
+    #[serde(default)]
+    pub hidden: Vec<HiddenRecord>,
     /// What the agent sent, in one line.
     pub label: String,
     /// The digest of what the agent sent.
@@ -972,6 +997,8 @@ pub struct FileDiff {
     pub state: FileState,
     /// `- ` gone, `+ ` new, two blanks for neither, `@@` where lines were left out; secrets replaced.
     pub lines: Vec<String>,
+    /// What each secret is that was replaced in them; pointers lead into this object, such as `/lines/3`.
+    pub hidden: Vec<HiddenRecord>,
     /// Whether there is more than the lines.
     pub truncated: bool,
     /// Whether the file is another than when the call was held: an approval would end as stale.

@@ -50,6 +50,7 @@ impl Held {
                 by: edit.by,
                 at: now,
                 arguments: old.call.arguments.clone(),
+                hidden: old.call.hidden.clone(),
                 label: old.call.label.clone(),
                 digest: old.call.digest.clone(),
             },

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{CommandFacet, Facet, FacetKind, Touched};
 use crate::facet::Argument;
 use crate::pattern::Location;
-use crate::secret::{REDACTED, Redaction};
+use crate::secret::{Kept, REDACTED, Redaction};
 
 /// How many bytes of places that strings may name are kept of one call: an agent decides how many there are.
 const MAX_STRAYS: usize = 16 * 1024;
@@ -90,7 +90,7 @@ fn place(at: &mut Location, redaction: &Redaction) {
 fn redact(command: &mut CommandFacet, redaction: &Redaction) {
     for line in [&mut command.words, &mut command.rest] {
         let mut texts: Vec<String> = line.iter_mut().map(|word| std::mem::take(&mut word.text)).collect();
-        redaction.words(&mut texts);
+        redaction.words(&mut texts, &Kept::default());
         line.iter_mut().zip(texts).for_each(|(word, text)| word.text = text);
     }
     let named = command.options.iter_mut().chain(command.powers.iter_mut().flatten()).chain(&mut command.unread);

@@ -324,7 +324,8 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
     let gate = &session.gate;
     let agent = &judged.agent.config;
     let entry = target.definition().map(|d| &d.entry);
-    let (shown, redacted) = shown::arguments(message, entry, &gate.redaction());
+    let (redaction, kept) = (gate.redaction(), shown::kept(&judged.touched));
+    let (shown, secrets) = shown::arguments(message, entry, &redaction, &kept);
     let key = shown::attach_key(&agent.name, session.executor.id(), message);
     let root = session.executor.space.root().to_str();
     let what = match target {
@@ -332,7 +333,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         Target::Resource { .. } | Target::Method => message.method().to_owned(),
     };
     let judgement = &judged.judgement;
-    let facets = shown::facets(judgement, &gate.redaction());
+    let facets = shown::facets(judgement, &redaction, &kept);
     let label = label::label(&what, &facets, entry, &shown, arguments(message), root);
     let terms = asked::terms(judged, &gate.config().approvals);
     let definition = target.definition().map(|d| d.digest.as_str());
@@ -352,9 +353,10 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         upstream: session.executor.id().to_owned(),
         tool: target.tool().map(str::to_owned),
         method: message.method().to_owned(),
-        label: gate.redaction().text(&label),
+        label,
         arguments: shown,
-        redacted,
+        redacted: shown::pointers(&secrets),
+        hidden: shown::hidden(&secrets, &agent.name, &gate.fingerprints),
         facets,
         verdict: Some(judgement.verdict),
         decided_by: judgement.decided_by.clone(),

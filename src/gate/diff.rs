@@ -2,17 +2,19 @@
 //!
 //! Shown are the files of tools that say what they write ([`Writes`]), where the gateway shares the file system.
 
+use std::ops::Range;
+
 use similar::{ChangeTag, TextDiff};
 
 use super::scripts::{Content, content, hash};
-use super::{Executor, Gate, judged};
+use super::{Executor, Gate, judged, shown};
 use crate::approval::{Held, NO_FILE, Script};
 use crate::catalog::{Tool, Writes, Writing};
 use crate::facet::{self, FacetKind, Touched};
 use crate::message::{Message, Value};
 use crate::pattern::visible;
 use crate::record::{Access, FileDiff, FileState};
-use crate::secret::Redaction;
+use crate::secret::{Hidden, Kept, REDACTED, Redaction, Secret};
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
@@ -51,34 +53,35 @@ impl Gate {
     pub fn diff(&self, held: &Held) -> Vec<FileDiff> {
         let Some(executor) = self.executors.get(&held.call().upstream) else { return Vec::new() };
         let Ok(message) = held.intent.message() else { return Vec::new() };
-        of(executor, &message, held, &self.redaction()).into_iter().collect()
+        of(self, executor, &message, held).into_iter().collect()
     }
 }
 
-fn of(executor: &Executor, message: &Message, held: &Held, redaction: &Redaction) -> Option<FileDiff> {
+fn of(gate: &Gate, executor: &Executor, message: &Message, held: &Held) -> Option<FileDiff> {
     let entry = executor.config.catalogue.tool(held.call().tool.as_deref()?, None);
     let writes = entry.writes.as_ref()?;
     let arguments = judged::arguments(message)?;
     let touched = facet::extract(&entry, &executor.space, Some(arguments)).ok()?;
     let path = target(writes, &touched)?;
-    let shown = |state, lines: Vec<String>, is_cut| FileDiff {
-        path: redaction.text(&visible(&path)),
+    let file = |state| FileDiff {
+        path: visible(&path),
         state,
-        lines,
-        truncated: is_cut,
+        lines: Vec::new(),
+        hidden: Vec::new(),
+        truncated: false,
         moved_on: false,
     };
     let before = match content(&path) {
         Content::Bytes(bytes) => Some(bytes),
         Content::NoFile => None,
-        Content::Unbound => return Some(shown(FileState::TooLarge, Vec::new(), false)),
+        Content::Unbound => return Some(file(FileState::TooLarge)),
     };
     let found = before.as_deref().map_or_else(|| NO_FILE.to_owned(), hash);
     let is_known = held.intent.scripts.iter().any(|one| one.path == path && one.content.as_ref() == Some(&found));
     let old = match before.as_deref().map(std::str::from_utf8) {
         None => "",
         Some(Ok(text)) => text,
-        Some(Err(_)) => return Some(shown(FileState::Binary, Vec::new(), false)),
+        Some(Err(_)) => return Some(file(FileState::Binary)),
     };
     let diff = match written(&writes.how, old, arguments) {
         Some(new) => {
@@ -87,10 +90,12 @@ fn of(executor: &Executor, message: &Message, held: &Held, redaction: &Redaction
                 Some(_) if new == old => FileState::Same,
                 Some(_) => FileState::Changed,
             };
-            let (lines, is_cut) = compared(&redaction.text(old), &redaction.text(&new));
-            shown(state, lines, is_cut)
+            let redaction = gate.redaction();
+            let (lines, truncated, secrets) = compared(&Lines::of(old, &redaction), &Lines::of(&new, &redaction));
+            let hidden = shown::hidden(&secrets, &held.call().agent, &gate.fingerprints);
+            FileDiff { lines, hidden, truncated, ..file(state) }
         }
-        None => shown(FileState::Unclear, Vec::new(), false),
+        None => file(FileState::Unclear),
     };
     // An ended call is compared with what its file is by now.
     let moved_on = !is_known && held.call().outcome.is_none();
@@ -127,28 +132,78 @@ fn written(how: &Writing, old: &str, arguments: &Value) -> Option<String> {
     }
 }
 
-/// The changed lines with some around them: `- ` gone, `+ ` new, two blanks for neither, `@@` between; and whether more
-/// were left out.
-fn compared(old: &str, new: &str) -> (Vec<String>, bool) {
-    let diff = TextDiff::configure().timeout(WITHIN).diff_lines(old, new);
-    let mut lines = Vec::new();
+/// A text in lines, as a person is shown them.
+struct Lines<'t> {
+    text: &'t str,
+    lines: Vec<&'t str>,
+    /// Where each line starts.
+    starts: Vec<usize>,
+    secrets: Vec<Range<usize>>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(text: &'t str, redaction: &Redaction) -> Self {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let starts = lines.iter().scan(0, |at, line| Some(std::mem::replace(at, *at + line.len()))).collect();
+        Self { text, lines, starts, secrets: redaction.secrets(text, &Kept::default()) }
+    }
+
+    /// A line after its sign, with a mark for each secret, or part of one, that is in it; and what those are.
+    fn shown(&self, number: usize, sign: &str, pointer: &str) -> (String, Vec<Hidden>) {
+        let (start, line) = match (self.starts.get(number), self.lines.get(number)) {
+            (Some(start), Some(line)) => (*start, line.trim_end_matches(['\n', '\r'])),
+            _ => (0, ""),
+        };
+        let (mut shown, mut hidden) = (sign.to_owned(), Vec::new());
+        let (mut from, end) = (start, start + line.len());
+        for secret in self.secrets.iter().filter(|secret| secret.start < end && start < secret.end) {
+            shown.push_str(&visible(self.text.get(from..secret.start.max(from)).unwrap_or_default()));
+            if shown.chars().count() > LONGEST_LINE {
+                from = end;
+                break;
+            }
+            let secret_text = self.text.get(secret.clone()).unwrap_or_default();
+            hidden.push(Hidden {
+                pointer: pointer.to_owned(),
+                mark: shown.matches(REDACTED).count(),
+                secret: Secret::new(secret_text),
+            });
+            shown.push_str(REDACTED);
+            from = secret.end;
+        }
+        shown.push_str(&visible(self.text.get(from..end).unwrap_or_default()));
+        // No mark is cut: one that begins in time is shown.
+        if let Some((cut, _)) = shown.char_indices().nth(LONGEST_LINE + REDACTED.len()) {
+            shown.truncate(cut);
+        }
+        (shown, hidden)
+    }
+}
+
+/// The changed lines with some around them: `- ` gone, `+ ` new, two blanks for neither, `@@` between; whether more were
+/// left out; and the secrets that are hidden in them. What changes is told of the lines as they are: where one secret
+/// takes the place of another, that is a change.
+fn compared(old: &Lines<'_>, new: &Lines<'_>) -> (Vec<String>, bool, Vec<Hidden>) {
+    let diff = TextDiff::configure().timeout(WITHIN).diff_slices(&old.lines, &new.lines);
+    let (mut lines, mut secrets) = (Vec::new(), Vec::new());
     for (place, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if place > 0 {
             lines.push("@@".to_owned());
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             if lines.len() >= MOST_LINES {
-                return (lines, true);
+                return (lines, true, secrets);
             }
-            let sign = match change.tag() {
-                ChangeTag::Delete => "- ",
-                ChangeTag::Insert => "+ ",
-                ChangeTag::Equal => "  ",
+            let pointer = format!("/lines/{}", lines.len());
+            let (text, number, sign) = match change.tag() {
+                ChangeTag::Delete => (old, change.old_index(), "- "),
+                ChangeTag::Insert => (new, change.new_index(), "+ "),
+                ChangeTag::Equal => (new, change.new_index(), "  "),
             };
-            let line: String =
-                visible(change.value().trim_end_matches(['\n', '\r'])).chars().take(LONGEST_LINE).collect();
-            lines.push(format!("{sign}{line}"));
+            let (line, hidden) = text.shown(number.unwrap_or(usize::MAX), sign, &pointer);
+            lines.push(line);
+            secrets.extend(hidden);
         }
     }
-    (lines, false)
+    (lines, false, secrets)
 }

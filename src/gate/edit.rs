@@ -156,6 +156,7 @@ impl Gate {
         approval.call.label = std::mem::take(&mut fresh.label);
         approval.call.arguments = fresh.arguments.take();
         approval.call.redacted = std::mem::take(&mut fresh.redacted);
+        approval.call.hidden = std::mem::take(&mut fresh.hidden);
         approval.call.rejudge(fresh);
         // What policy allows needs nobody; whoever changed it answers for it.
         let terms = asked::terms(&judged, &self.config().approvals).unwrap_or_else(|| Terms {
@@ -200,8 +201,8 @@ fn with_arguments(before: &Held, arguments: &str, max_bytes: usize) -> Result<Me
     }
 }
 
-/// The editor was shown secrets as replaced: where one stands as it was shown, the agent's own value takes its place.
-/// A replaced one anywhere else would run as that very text.
+/// The editor was shown secrets as replaced: where one stands as it was shown, the agent's own value takes its place, and
+/// so it does where the agent itself wrote what a replaced one looks like. Anywhere else it would run as that very text.
 fn with_secrets(before: &Held, old: &Message, arguments: &str) -> Result<String, NotEdited> {
     let limits = Limits { max_bytes: arguments.len(), ..Limits::default() };
     let tree = Json::parse(Bytes::copy_from_slice(arguments.as_bytes()), limits)
@@ -209,18 +210,23 @@ fn with_secrets(before: &Held, old: &Message, arguments: &str) -> Result<String,
     let call = before.call();
     let (mut edits, mut stray) = (Vec::new(), None);
     tree.root().walk(&mut |pointer, value| {
-        let Some(text) = value.as_str().filter(|text| text.contains(REDACTED)) else { return };
-        let as_shown = call.redacted.iter().any(|redacted| redacted == pointer)
-            && call.arguments.pointer(pointer).and_then(Shown::as_str) == Some(text);
         let own = super::judged::arguments(old).and_then(|own| super::judged::at(own, pointer));
-        match own.and_then(|own| old.bytes().get(own.span.start..own.span.end)).filter(|_| as_shown) {
+        let is_name_hidden = pointer.rsplit('/').next().is_some_and(|name| name.contains(REDACTED));
+        if is_name_hidden && own.is_none() {
+            stray = Some(pointer.to_owned());
+        }
+        let Some(text) = value.as_str().filter(|text| text.contains(REDACTED)) else { return };
+        let is_shown_so = call.redacted.iter().any(|redacted| redacted == pointer)
+            && call.arguments.pointer(pointer).and_then(Shown::as_str) == Some(text);
+        let as_it_stood = own.filter(|own| is_shown_so || own.as_str() == Some(text));
+        match as_it_stood.and_then(|own| old.bytes().get(own.span.start..own.span.end)) {
             Some(raw) => edits.push((value.span, String::from_utf8_lossy(raw).into_owned())),
             None => stray = Some(pointer.to_owned()),
         }
     });
     if let Some(pointer) = stray {
         let why = format!(
-            "{pointer} holds the text `{REDACTED}`, which stands for a secret that you were not shown; write the whole value, or leave it as it stood"
+            "{pointer} holds the text `{REDACTED}`, which stands for a secret that you were not shown; write all of it, or leave it as it stood"
         );
         return Err(NotEdited::Bad(why));
     }

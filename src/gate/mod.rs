@@ -72,7 +72,7 @@ use crate::message::Limits;
 use crate::metrics::Metrics;
 use crate::policy::{self, Loaded, Policy};
 use crate::record::CallRecord;
-use crate::secret::Redaction;
+use crate::secret::{Fingerprints, Redaction, Secret, random_id};
 use crate::store::{Store, StoreError};
 
 /// How many messages may wait between a gate and a listener before the far side is slowed.
@@ -90,6 +90,7 @@ pub struct Gate {
     audit: Audit,
     metrics: Metrics,
     clock: Clock,
+    fingerprints: Fingerprints,
     recent: recent::Recent,
     held: held::Mirror,
     orders: orders::Orders,
@@ -124,6 +125,9 @@ struct Setup {
     directory: Arc<Directory>,
     redaction: Redaction,
 }
+
+/// The key in the store under which what tells secrets apart is kept: the same in every process, and after a restart.
+const FINGERPRINTS: &str = "fingerprints";
 
 /// An upstream, and what the gate knows of it.
 pub struct Executor {
@@ -280,6 +284,7 @@ impl Gate {
                 Some((id, Arc::new(Executor { upstream, config, space, pins, place })))
             })
             .collect();
+        let key = parts.store.once(FINGERPRINTS, &random_id("", 32)).await?;
         let (events, _) = broadcast::channel(1024);
         parts.metrics.policy_version(&parts.loaded.policy.version);
         let gate = Arc::new(Self {
@@ -297,6 +302,7 @@ impl Gate {
             audit: parts.audit,
             metrics: parts.metrics,
             clock: parts.clock,
+            fingerprints: Fingerprints::new(&Secret::new(key)),
             recent: recent::Recent::new(events.clone()),
             held: held::Mirror::default(),
             orders: orders::Orders::default(),

@@ -214,7 +214,7 @@ async fn still_the_same(gate: &Arc<Gate>, call: &mut Call, held: &Held) -> Resul
     }
     let changed = scripts::changed(&held.intent.scripts, &judged.scripts);
     if let Some(script) = changed.filter(|_| judgement.verdict == Verdict::Ask) {
-        return Err(stale(&format!("the content of {} is another", gate.redaction().text(script))));
+        return Err(stale(&format!("the content of {} is another", script)));
     }
     match asked::terms(&judged, &gate.config().approvals) {
         Some(terms) if terms != held.terms => Err(Box::new(ask_again(call, held, &judged, terms))),

@@ -1,10 +1,15 @@
 //! Tokens that never print, and the one redaction.
 
+mod fingerprint;
+mod kept;
 mod redaction;
+mod shapes;
 
 use std::fmt;
 
-pub use redaction::{REDACTED, Redaction};
+pub use fingerprint::Fingerprints;
+pub use kept::{Kept, Names};
+pub use redaction::{Hidden, REDACTED, Redaction};
 
 /// A value from outside that must never be shown; `Debug` and `Display` print `[redacted]`.
 #[derive(Clone)]

@@ -1,53 +1,18 @@
 //! The one redaction for audit, log and inbox.
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::ops::Range;
+use std::sync::Arc;
 
-use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
-use super::Secret;
+use super::{Kept, Secret, shapes};
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
 
 /// Shorter values are not searched for: they would blacken ordinary text.
 const MIN_VALUE: usize = 6;
-
-/// Shapes of tokens as their makers publish them. What the group `keep` holds stays readable.
-static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let shapes = [
-        // AWS key ids
-        r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b",
-        // GitHub, GitLab, Slack, npm, PyPI, Google, Stripe
-        r"\bgh[pousr]_[A-Za-z0-9]{20,}",
-        r"\bgithub_pat_[A-Za-z0-9_]{20,}",
-        r"\bglpat-[A-Za-z0-9_-]{20,}",
-        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
-        r"\bnpm_[A-Za-z0-9]{30,}",
-        r"\bpypi-[A-Za-z0-9_-]{40,}",
-        r"\bAIza[A-Za-z0-9_-]{35}",
-        r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
-        // OpenAI, Anthropic
-        r"\bsk-[A-Za-z0-9_-]{20,}",
-        // our own
-        r"\bpc_[a-z]+_[A-Za-z0-9_-]{20,}",
-        // JSON web tokens
-        r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-        // private keys, cut off ones too: lines of Base64 after headers, and nothing that could be text for a reader
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?:[ \t\r\n]|\\[rn])*(?:(?:Proc-Type|DEK-Info): [A-Z0-9,-]+|[A-Za-z0-9+/=]{24,}))*(?:(?:[ \t\r\n]|\\[rn])*[A-Za-z0-9+/=]{0,24}(?:[ \t\r\n]|\\[rn])*-----END [A-Z ]*PRIVATE KEY-----)?",
-        // credentials after their scheme, in a header or alone
-        r"(?i:(?<scheme>\bbearer[ \t]+)[A-Za-z0-9._~+/=-]{12,})",
-        r#"(?i:(?<header>\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:(?:basic|bearer|digest|token)[ \t]+)?)[A-Za-z0-9._~+/=-]{12,})"#,
-        // user information of a URL; here and below nothing is hidden that a shell would run
-        r"(?i:(?<url>\b[a-z][a-z0-9+.-]*://)[^/\s:@`$;|&<>(){}]*:[^/\s@`$;|&<>(){}]+(?<at>@))",
-        // parameters of a URL, options and environment of a command
-        r#"(?i:(?<pair>(?:[?&]|--)[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|signature)=["']?)[^\s"'#`$;|&<>(){}]+)"#,
-        r#"(?<env>\b[A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)=["']?)[^\s"'`$;|&<>(){}]+"#,
-    ];
-    // ASCII word boundaries keep the search linear in one pass. A test compiles the expression.
-    Regex::new(&shapes.join("|").replace(r"\b", r"(?-u:\b)").replace(r"\w", "A-Za-z0-9_")).ok()
-});
 
 /// The ends of names (in lower case, without `_`, `-` and `.`) whose values are secrets.
 const SECRET_NAMES: [&str; 10] = [
@@ -70,6 +35,17 @@ pub struct Redaction {
     values: Arc<[Secret]>,
 }
 
+/// A secret in whose place a [`REDACTED`] stands in a JSON value.
+#[derive(Clone, Debug)]
+pub struct Hidden {
+    /// The JSON pointer of the text that is shown.
+    pub pointer: String,
+    /// Which of the marks in that text stands for it, from 0: others may be there because they were sent.
+    pub mark: usize,
+    /// What was there; the JSON text of what is no string.
+    pub secret: Secret,
+}
+
 impl Redaction {
     /// Redacts these values (of at least 6 characters) wherever they appear, besides the known shapes.
     pub fn new(mut values: Vec<Secret>) -> Self {
@@ -80,74 +56,147 @@ impl Redaction {
 
     /// The text with secrets replaced.
     pub fn text(&self, text: &str) -> String {
-        self.redact(text).into_owned()
+        self.text_but(text, &Kept::default())
+    }
+
+    /// The text with secrets replaced, but for what has to be seen.
+    pub fn text_but(&self, text: &str, kept: &Kept<'_>) -> String {
+        masked(text, &self.secrets(text, kept)).into_owned()
     }
 
     /// Replaces secrets in the words of a command, those that a word alone does not tell too: `bearer TOKEN`.
-    pub fn words(&self, words: &mut [String]) {
+    pub fn words(&self, words: &mut [String], kept: &Kept<'_>) {
         if !words.iter().any(|word| word.contains('\t')) {
-            let joined = self.text(&words.join("\t"));
+            let joined = self.text_but(&words.join("\t"), kept);
             let shown: Vec<&str> = joined.split('\t').collect();
             if shown.len() == words.len() {
                 words.iter_mut().zip(shown).for_each(|(word, shown)| shown.clone_into(word));
                 return;
             }
         }
-        words.iter_mut().for_each(|word| *word = self.text(word));
+        words.iter_mut().for_each(|word| *word = self.text_but(word, kept));
     }
 
-    /// A JSON value with secrets replaced, and the JSON pointers of what was; `named` are pointers the catalogue calls
-    /// secret (`*` for every element).
-    pub fn json(&self, value: &Value, named: &[Vec<Box<str>>]) -> (Value, Vec<String>) {
-        let mut pointers = Vec::new();
+    /// A JSON value with secrets replaced, and what was; `named` are pointers the catalogue calls secret (`*` for every
+    /// element).
+    pub fn json(&self, value: &Value, named: &[Vec<Box<str>>], kept: &Kept<'_>) -> (Value, Vec<Hidden>) {
         let named: Vec<&[Box<str>]> = named.iter().map(Vec::as_slice).collect();
-        let shown = self.walk(value, &named, &mut String::new(), &mut pointers);
-        (shown, pointers)
+        let mut walk = Walk { redaction: self, kept, at: String::new(), hidden: Vec::new() };
+        let shown = walk.value(value, &named);
+        (shown, walk.hidden)
     }
 
-    fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut shown = Cow::Borrowed(text);
-        for value in self.values.iter().filter(|value| text.contains(value.expose())) {
-            shown = Cow::Owned(shown.replace(value.expose(), REDACTED));
+    /// Where the secrets of a text are: byte ranges in order that do not overlap, but for what has to be seen.
+    pub fn secrets(&self, text: &str, kept: &Kept<'_>) -> Vec<Range<usize>> {
+        let named = self.named(text);
+        let mut found = shaped(text, &named);
+        found.extend(named);
+        found.sort_by_key(|one| one.start);
+        let mut apart: Vec<Range<usize>> = Vec::new();
+        for one in found {
+            match apart.last_mut().filter(|last| one.start < last.end) {
+                Some(last) => last.end = last.end.max(one.end),
+                None => apart.push(one),
+            }
         }
-        let replaced = SHAPES.as_ref().map(|shapes| shapes.replace_all(&shown, blacken));
-        if let Some(Cow::Owned(replaced)) = replaced {
-            shown = Cow::Owned(replaced);
-        }
-        shown
+        kept.spared(text, apart)
     }
 
-    fn walk(&self, value: &Value, named: &[&[Box<str>]], at: &mut String, pointers: &mut Vec<String>) -> Value {
+    /// Where the operator's values are, in order.
+    fn named(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for value in self.values.iter() {
+            for (start, value) in text.match_indices(value.expose()) {
+                let end = start + value.len();
+                if found.iter().all(|other| end <= other.start || other.end <= start) {
+                    found.push(start..end);
+                }
+            }
+        }
+        found.sort_by_key(|one| one.start);
+        found
+    }
+}
+
+/// Where secrets of a known shape are. They are looked for with the `named` values replaced, in which anything may be.
+fn shaped(text: &str, named: &[Range<usize>]) -> Vec<Range<usize>> {
+    if named.is_empty() {
+        return shapes::find(text).collect();
+    }
+    let shown = masked(text, named);
+    // Each mark, and what it stands for.
+    let mut marks: Vec<(Range<usize>, &Range<usize>)> = Vec::new();
+    let (mut before, mut at) = (0, 0);
+    for one in named {
+        at += one.start - before;
+        marks.push((at..at + REDACTED.len(), one));
+        at += REDACTED.len();
+        before = one.end;
+    }
+    // What lies in a mark is all of what it stands for.
+    let start_of = |place: usize| {
+        let (mark, one) = marks.iter().rev().find(|(mark, _)| mark.start <= place)?;
+        Some(if place < mark.end { one.start } else { place - mark.end + one.end })
+    };
+    let end_of = |place: usize| {
+        let (mark, one) = marks.iter().rev().find(|(mark, _)| mark.start < place)?;
+        Some(if place < mark.end { one.end } else { place - mark.end + one.end })
+    };
+    shapes::find(&shown)
+        .map(|one| start_of(one.start).unwrap_or(one.start)..end_of(one.end).unwrap_or(one.end))
+        .collect()
+}
+
+/// A text with a mark in the place of each range; they are in order.
+fn masked<'t>(text: &'t str, secrets: &[Range<usize>]) -> Cow<'t, str> {
+    if secrets.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let (mut shown, mut from) = (String::with_capacity(text.len()), 0);
+    for secret in secrets {
+        shown.push_str(text.get(from..secret.start).unwrap_or_default());
+        shown.push_str(REDACTED);
+        from = secret.end;
+    }
+    shown.push_str(text.get(from..).unwrap_or_default());
+    Cow::Owned(shown)
+}
+
+/// One way through a JSON value.
+struct Walk<'w> {
+    redaction: &'w Redaction,
+    kept: &'w Kept<'w>,
+    at: String,
+    hidden: Vec<Hidden>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, value: &Value, named: &[&[Box<str>]]) -> Value {
         if named.iter().any(|rest| rest.is_empty()) && !value.is_null() {
-            pointers.push(at.clone());
-            return Value::from(REDACTED);
+            return self.whole(value);
         }
         match value {
             Value::String(text) => {
-                let shown = self.redact(text);
-                if matches!(shown, Cow::Owned(_)) {
-                    pointers.push(at.clone());
-                }
-                Value::from(shown.into_owned())
+                let secrets = self.redaction.secrets(text, self.kept);
+                self.replaced(text, &secrets)
             }
             Value::Array(items) => {
                 let shown = items.iter().enumerate().map(|(i, item)| {
                     let key = i.to_string();
-                    self.step(&key, item, &below(&key, named), at, pointers)
+                    self.below(&key, |walk| walk.value(item, &below(&key, named)))
                 });
                 Value::Array(shown.collect())
             }
             Value::Object(members) => {
                 let mut shown = Map::new();
                 for (key, member) in members {
-                    let name = free_name(self.redact(key), &shown);
-                    let value = if is_secret_name(key) && !matches!(member, Value::Null | Value::Bool(_)) {
-                        pointers.push(format!("{at}/{}", escape_pointer(&name)));
-                        Value::from(REDACTED)
-                    } else {
+                    let name = free_name(self.redaction.text_but(key, self.kept), &shown);
+                    let is_secret = is_secret_name(key) && !matches!(member, Value::Null | Value::Bool(_));
+                    let value = self.below(&name, |walk| match is_secret {
+                        true => walk.whole(member),
                         // A pointer of the catalogue names the key as it was sent, the report as it is shown.
-                        self.step(&name, member, &below(key, named), at, pointers)
-                    };
+                        false => walk.value(member, &below(key, named)),
+                    });
                     shown.insert(name, value);
                 }
                 Value::Object(shown)
@@ -156,20 +205,35 @@ impl Redaction {
         }
     }
 
-    fn step(
-        &self,
-        key: &str,
-        value: &Value,
-        named: &[&[Box<str>]],
-        at: &mut String,
-        pointers: &mut Vec<String>,
-    ) -> Value {
-        let length = at.len();
-        at.push('/');
-        at.push_str(&escape_pointer(key));
-        let shown = self.walk(value, named, at, pointers);
-        at.truncate(length);
-        shown
+    /// A value that is a secret as a whole; what has to be seen is seen even so.
+    fn whole(&mut self, value: &Value) -> Value {
+        if let Value::String(text) = value {
+            let secrets = self.kept.spared(text, std::iter::once(0..text.len()).collect());
+            return self.replaced(text, &secrets);
+        }
+        self.hidden.push(Hidden { pointer: self.at.clone(), mark: 0, secret: Secret::new(value.to_string()) });
+        Value::from(REDACTED)
+    }
+
+    fn replaced(&mut self, text: &str, secrets: &[Range<usize>]) -> Value {
+        let (mut mark, mut from) = (0, 0);
+        for secret in secrets {
+            mark += text.get(from..secret.start).unwrap_or_default().matches(REDACTED).count();
+            let value = text.get(secret.clone()).unwrap_or_default();
+            self.hidden.push(Hidden { pointer: self.at.clone(), mark, secret: Secret::new(value) });
+            mark += 1;
+            from = secret.end;
+        }
+        Value::from(masked(text, secrets))
+    }
+
+    fn below<T>(&mut self, key: &str, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.at.len();
+        self.at.push('/');
+        self.at.push_str(&escape_pointer(key));
+        let done = walk(self);
+        self.at.truncate(length);
+        done
     }
 }
 
@@ -182,13 +246,6 @@ fn below<'n>(key: &str, named: &[&'n [Box<str>]]) -> Vec<&'n [Box<str>]> {
         .collect()
 }
 
-/// Keeps what is no secret of a match.
-fn blacken(found: &Captures<'_>) -> String {
-    let group = |name| found.name(name).map_or("", |m| m.as_str());
-    let before: String = ["scheme", "header", "url", "pair", "env"].map(group).concat();
-    format!("{before}{REDACTED}{}", group("at"))
-}
-
 fn is_secret_name(key: &str) -> bool {
     let plain: String =
         key.chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' ')).flat_map(char::to_lowercase).collect();
@@ -196,8 +253,8 @@ fn is_secret_name(key: &str) -> bool {
 }
 
 /// A key for what is shown: two redacted keys must not become one.
-fn free_name(name: Cow<'_, str>, taken: &Map<String, Value>) -> String {
-    let mut free = name.clone().into_owned();
+fn free_name(name: String, taken: &Map<String, Value>) -> String {
+    let mut free = name.clone();
     for n in 2.. {
         if !taken.contains_key(&free) {
             break;
@@ -312,8 +369,9 @@ mod tests {
             "rows": [{"pin": "1"}, {"pin": "2", "ok": "3"}],
         });
         let named = vec![vec!["rows".into(), "*".into(), "pin".into()], vec!["nothing".into()]];
-        let (shown, mut pointers) = redaction.json(&value, &named);
-        pointers.sort();
+        let (shown, hidden) = redaction.json(&value, &named, &Kept::default());
+        let mut pointers: Vec<&str> = hidden.iter().map(|one| one.pointer.as_str()).collect();
+        pointers.sort_unstable();
         assert_eq!(
             shown,
             json!({
@@ -334,7 +392,57 @@ mod tests {
     #[test]
     fn two_hidden_keys_stay_two() {
         let redaction = Redaction::new(vec![Secret::new("secret-one"), Secret::new("secret-two")]);
-        let (shown, _) = redaction.json(&json!({"secret-one": 1, "secret-two": 2}), &[]);
+        let (shown, _) = redaction.json(&json!({"secret-one": 1, "secret-two": 2}), &[], &Kept::default());
         assert_eq!(shown, json!({"[redacted]": 1, "[redacted] (2)": 2}));
+    }
+
+    #[test]
+    fn what_is_hidden_is_told_by_its_place_among_what_merely_looks_so() {
+        let redaction = Redaction::new(vec![Secret::new("tuna-salad")]);
+        let token = format!("ghp_{}", "a1".repeat(18));
+        let text = format!("[redacted] tuna-salad [redacted [redacted]{token} --token=x-tuna-salad;ls");
+        let (shown, hidden) =
+            redaction.json(&json!({"a": text, "pin_token": 12, "n": "[redacted]"}), &[], &Kept::default());
+        let seen = "[redacted] [redacted] [redacted [redacted][redacted] --token=[redacted];ls";
+        assert_eq!(shown, json!({"a": seen, "pin_token": "[redacted]", "n": "[redacted]"}));
+        let told: Vec<(&str, usize, &str)> =
+            hidden.iter().map(|one| (one.pointer.as_str(), one.mark, one.secret.expose())).collect();
+        let of_text = [("/a", 1, "tuna-salad"), ("/a", 3, &token), ("/a", 4, "x-tuna-salad")];
+        assert_eq!(told, [&of_text[..], &[("/pin_token", 0, "12")]].concat());
+    }
+
+    #[test]
+    fn a_value_within_a_shape_and_a_shape_around_a_value_are_one_secret() {
+        let redaction = Redaction::new(vec![Secret::new("a;b;c;d")]);
+        for (text, shown) in [
+            ("--token=a;b;c;d", "--token=[redacted]"),
+            ("--token=xa;b;c;dy end", "--token=[redacted] end"),
+            ("a;b;c;d --token=q a;b;c;d", "[redacted] --token=[redacted] [redacted]"),
+            ("é a;b;c;d é --token=é;", "é [redacted] é --token=[redacted];"),
+        ] {
+            assert_eq!(redaction.text(text), shown);
+        }
+    }
+
+    #[test]
+    fn what_has_to_be_seen_is_seen_in_texts_words_names_and_values() {
+        let redaction = Redaction::new(vec![Secret::new("docs/plan.md")]);
+        let kept = Kept::new(|names| {
+            names.word("docs/plan.md");
+            names.word("ghp_a1a1a1a1a1a1a1a1a1a1a1a1");
+            names.host("evil.example");
+        });
+        let shown = |text: &str| redaction.text_but(text, &kept);
+        assert_eq!(shown("cat docs/plan.md"), "cat docs/plan.md");
+        assert_eq!(shown("cat x-docs/plan.md"), "cat x-[redacted]", "another path");
+        assert_eq!(shown("--token=docs/plan.md"), "--token=docs/plan.md");
+        assert_eq!(shown("https://evil.example:443\\@h/"), "https://evil.example[redacted]@h/");
+        let mut words = ["ghp_a1a1a1a1a1a1a1a1a1a1a1a1", "bearer", "abcdefghijklmnop"].map(str::to_owned);
+        redaction.words(&mut words, &kept);
+        assert_eq!(words, ["ghp_a1a1a1a1a1a1a1a1a1a1a1a1", "bearer", "[redacted]"]);
+        let value = json!({"token": "docs/plan.md", "docs/plan.md": "s", "secret": "at evil.example"});
+        let (seen, hidden) = redaction.json(&value, &[], &kept);
+        assert_eq!(seen, json!({"token": "docs/plan.md", "docs/plan.md": "s", "secret": "[redacted]evil.example"}));
+        assert_eq!(hidden.len(), 1);
     }
 }

@@ -617,6 +617,15 @@ impl Store {
         self.database.write(move |tables| tables.put(&key, &value, expires)).await
     }
 
+    /// Keeps a small value for good, unless there is one; what is kept then.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn once(&self, key: &str, value: &str) -> Result<String, StoreError> {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        self.database.write(move |tables| tables.once(&key, &value)).await
+    }
+
     /// Reads such a value.
     ///
     /// # Errors

@@ -52,8 +52,8 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// What of a held call people are told.
-    pub fn of(held: &Held) -> Self {
+    /// What of a held call people are told; `label` is what it would do, fit to leave the gateway.
+    pub fn of(held: &Held, label: String) -> Self {
         let (approval, call) = (&held.approval, held.call());
         let mut approvers: Vec<String> = approval.requirements.iter().flat_map(|one| one.approvers.clone()).collect();
         approvers.sort_unstable();
@@ -69,7 +69,7 @@ impl Ask {
             agent: call.agent.clone(),
             upstream: call.upstream.clone(),
             tool: call.tool.clone(),
-            label: call.label.clone(),
+            label,
             rules: call.decided_by.clone(),
             reason: call.reasons.first().cloned(),
             approvers,

@@ -227,7 +227,7 @@ mod tests {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.read_u8().await.unwrap()
         });
-        let ask = Ask::of(&held("1"));
+        let ask = Ask::of(&held("1"), "write_file a".to_owned());
         let now = ask.created_at;
         let Plan::Say(word) = plan("a", &Told::default(), &[ask], Style::Updates, now) else {
             panic!("nothing to say")

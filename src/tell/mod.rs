@@ -103,7 +103,7 @@ async fn follow(gate: &Arc<Gate>, base: &Arc<str>) {
                 // Questions have a page of their own.
                 Ok(change) if change.held.question.is_some() => {}
                 Ok(change) => {
-                    let ask = Ask::of(&change.held);
+                    let ask = Ask::of(&change.held, gate.label_to_tell(change.held.call()));
                     let news = asks.lock().unwrap_or_else(PoisonError::into_inner).changed(&ask);
                     if news {
                         let ours = ask.served_by.as_deref() == Some(gate.store().process());
@@ -125,7 +125,7 @@ async fn begin(gate: &Gate, asks: &Mutex<Asks>, channels: &[(String, Arc<Due>)])
     loop {
         let (page, next): (Vec<Held>, _) = gate.store().list(filter.clone()).await?;
         for held in &page {
-            found.changed(&Ask::of(held));
+            found.changed(&Ask::of(held, gate.label_to_tell(held.call())));
         }
         match next {
             Some(cursor) => filter.cursor = Some(cursor),

@@ -245,7 +245,7 @@ mod tests {
     fn ask(id: &str, change: impl FnOnce(&mut Held)) -> Ask {
         let mut held = held(id);
         change(&mut held);
-        Ask::of(&held)
+        Ask::of(&held, held.call().label.clone())
     }
 
     fn waits(id: &str) -> Ask {

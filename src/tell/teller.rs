@@ -273,7 +273,7 @@ impl Teller {
         let mut found = Vec::new();
         for id in approvals {
             match self.gate.store().get(&id).await {
-                Ok(held) => found.push(Ask::of(&held)),
+                Ok(held) => found.push(Ask::of(&held, self.gate.label_to_tell(held.call()))),
                 Err(StoreError::NotFound) => {}
                 Err(error) => return Err(error),
             }

@@ -196,6 +196,13 @@ async fn a_secret_that_was_not_shown_stays_the_agents_own_and_its_revelation_is_
         (&held[0]["call"]["arguments"]["content"], &held[0]["call"]["redacted"]),
         (&json!("[redacted]"), &json!(["/content"]))
     );
+    let told = &held[0]["call"]["hidden"][0];
+    assert_eq!(
+        (&told["pointer"], &told["mark"], &told["length"]),
+        (&json!("/content"), &json!(0), &json!(40)),
+        "{told}"
+    );
+    assert_eq!((&told["starts"], &told["ends"]), (&json!("gh"), &json!("a1")), "{told}");
     let body = json!({ "pointer": "/content" });
     assert_eq!(
         at(&gateway, &held[0], "reveal", body.clone()).await,
@@ -206,7 +213,9 @@ async fn a_secret_that_was_not_shown_stays_the_agents_own_and_its_revelation_is_
     assert_eq!(at(&gateway, &held[0], "reveal", json!({ "pointer": "/path" })).await.0, 400);
     let elsewhere = json!({ "path": "[redacted]", "content": "x" });
     assert_eq!(edit(&gateway, &held[0], elsewhere).await.0, 400, "it would run as that very text");
+    let hash = told["hash"].clone();
     let (status, approval) = edit(&gateway, &held[0], write("notes/b.md", "[redacted]")).await;
+    assert_eq!(approval["call"]["hidden"][0]["hash"], hash, "it is told to be the same: {approval}");
     assert_eq!((status, &approval["call"]["redacted"]), (200, &json!(["/content"])), "{approval}");
     assert_ne!(reply(answer, 1).await["result"]["isError"], true);
     assert_eq!(read(&home, "notes/b.md"), Some(token.clone()));
@@ -214,6 +223,101 @@ async fn a_secret_that_was_not_shown_stays_the_agents_own_and_its_revelation_is_
     let log: String = log.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default()).collect();
     assert_eq!(log.matches(r#""event":"approval.revealed""#).count(), 1);
     assert!(!log.contains(&token), "the log tells who looked, not what");
+}
+
+/// The same secret is told to be the same, also after a restart; another of the same looks is not.
+#[tokio::test]
+async fn two_secrets_are_told_apart_and_nobody_takes_one_for_the_other() {
+    let home = home(patient());
+    let (one, other) = (format!("ghp_{}", "a1".repeat(18)), format!("ghp_a1b2{}", "a1".repeat(16)));
+    std::fs::write(home.root().join("notes/a.md"), format!("key {one}\n")).expect("a file");
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let _first = agent.begin(1, "write_file", write("notes/a.md", &format!("key {other}\n"))).await;
+    let held = gateway.held(1).await;
+    let (call, file) = (&held[0]["call"], &files(&gateway, &held[0]).await[0]);
+    // What a file has and what it would have look alike, and are not the same.
+    assert_eq!(
+        (&file["state"], &file["lines"]),
+        (&json!("changed"), &json!(["- key [redacted]", "+ key [redacted]"])),
+        "{file}"
+    );
+    let hidden = file["hidden"].as_array().expect("what is hidden");
+    let brief = |at: usize| (hidden[at]["pointer"].clone(), hidden[at]["starts"].clone(), hidden[at]["ends"].clone());
+    assert_eq!(
+        (brief(0), brief(1)),
+        ((json!("/lines/0"), json!("gh"), json!("a1")), (json!("/lines/1"), json!("gh"), json!("a1")))
+    );
+    assert_ne!(hidden[0]["hash"], hidden[1]["hash"]);
+    assert_eq!(hidden[1]["hash"], call["hidden"][0]["hash"]);
+    assert!(!file.to_string().contains(&one) && !file.to_string().contains(&other), "{file}");
+    let hash = call["hidden"][0]["hash"].clone();
+    gateway.terminate();
+
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let _second =
+        agent.begin(1, "write_file", write("notes/new.md", &format!("a [redacted] b {other} c [redacted]"))).await;
+    let held = gateway.held(2).await;
+    let call =
+        &held.iter().find(|one| one["call"]["label"].to_string().contains("new.md")).expect("the second")["call"];
+    assert_eq!(call["arguments"]["content"], "a [redacted] b [redacted] c [redacted]");
+    assert_eq!((&call["hidden"][0]["mark"], &call["hidden"][0]["hash"]), (&json!(1), &hash), "{call}");
+    assert_eq!(call["hidden"].as_array().map(Vec::len), Some(1));
+}
+
+/// An agent that writes what stands for a secret gains nothing: it is its own text, and stays it.
+#[tokio::test]
+async fn a_mark_that_an_agent_wrote_itself_is_its_own_text() {
+    let home = home(patient());
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let answer = agent.begin(1, "write_file", write("notes/a.md", "x [redacted] y")).await;
+    let held = gateway.held(1).await;
+    assert_eq!((&held[0]["call"]["redacted"], &held[0]["call"]["hidden"]), (&json!([]), &json!([])));
+    let other = write("notes/b.md", "x [redacted] z");
+    assert_eq!(edit(&gateway, &held[0], other).await.0, 400, "nobody knows what is meant");
+    let named = json!({ "path": "notes/b.md", "content": "x", "[redacted]": "y" });
+    assert_eq!(edit(&gateway, &held[0], named).await.0, 400, "no name either");
+    let (status, approval) = edit(&gateway, &held[0], write("notes/b.md", "x [redacted] y")).await;
+    assert_eq!(status, 200, "{approval}");
+    assert_ne!(reply(answer, 1).await["result"]["isError"], true);
+    assert_eq!(read(&home, "notes/b.md").as_deref(), Some("x [redacted] y"));
+}
+
+#[tokio::test]
+async fn paths_hosts_and_command_words_are_seen_whatever_they_look_like() {
+    let token = format!("ghp_{}", "a1".repeat(18));
+    // The operator's own secret is called as a folder is.
+    let home = home(patient());
+    let mut upstreams = home.upstreams();
+    upstreams["far"] =
+        json!({ "url": "http://127.0.0.1:9/mcp", "headers": { "authorization": "Bearer notes/plan.md" } });
+    let home = home.with("upstreams", upstreams);
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let named = write(&format!("notes/{token}.md"), &format!("x {token} notes/plan.md"));
+    let (_one, _two) =
+        (agent.begin(1, "write_file", named).await, agent.begin(2, "write_file", write("notes/plan.md", "y")).await);
+    let line = format!("{token} --token={token} https://{token}.example/");
+    let _three = agent.begin(3, "execute_cmd", json!({ "command": line })).await;
+    let held = gateway.held(3).await;
+    let call = |id: &str| {
+        let found = held.iter().find(|one| one["call"]["label"].as_str().is_some_and(|label| label.contains(id)));
+        found.unwrap_or_else(|| panic!("{id}: {held:#?}"))["call"].clone()
+    };
+    let one = call("write_file notes/ghp_");
+    assert_eq!(one["arguments"]["path"], format!("notes/{token}.md"));
+    assert_eq!(one["arguments"]["content"], "x [redacted] [redacted]", "beside the path it is a secret");
+    assert!(one["facets"][0]["lexical"].as_str().is_some_and(|at| at.ends_with(&format!("{token}.md"))), "{one}");
+    let two = call("write_file notes/plan.md");
+    assert_eq!((&two["arguments"]["path"], &two["redacted"]), (&json!("notes/plan.md"), &json!([])));
+    let three = call("execute_cmd");
+    let facets = three["facets"].as_array().expect("facets");
+    let command = facets.iter().find(|facet| facet["kind"] == "command").expect("a command");
+    assert_eq!(command["words"][0], token, "{command}");
+    let shown = three["arguments"]["command"].as_str().expect("a text");
+    assert!(shown.starts_with(&format!("{token} --token=")), "{shown}");
 }
 
 #[tokio::test]

@@ -208,6 +208,8 @@ async fn a_secret_is_revealed_by_an_act_of_its_own_and_what_is_severe_is_looked_
     let token = format!("ghp_{}", "a1".repeat(18));
     let answer = agent.begin(1, "write_file", write("docs/a.md", &token)).await;
     let card = inbox.browser.see(CARD).await;
+    // In its place stands what tells it from another.
+    inbox.says(&format!("{CARD} [data-slot=arguments] .redacted"), "secret: 40 characters, gh…a1 #").await;
     assert!(!card.text().await.expect("its text").contains(&token));
     inbox.click(&format!("{CARD} [data-action=reveal]")).await;
     inbox.says(CARD, &token).await;

@@ -183,7 +183,7 @@ export class Card {
     this.slot("facets").replaceChildren(...facetList(call.facets));
     this.slot("why").replaceChildren(...why(call));
     const reveal = (pointer) => post(`approvals/${encodeURIComponent(approval.id)}/reveal`, { pointer });
-    this.slot("arguments").replaceChildren(argumentTree(call.arguments, call.redacted, this.mayDecide ? reveal : null));
+    this.slot("arguments").replaceChildren(argumentTree(call.arguments, { ...call, reveal: this.mayDecide ? reveal : null }));
     this.slot("edited").replaceChildren(...edited(approval));
     const { digest } = call;
     Promise.all([this.renderTool(), this.renderDiff()]).then(() => {
@@ -392,7 +392,7 @@ function effect({ client, requirements }, me) {
 /** What an approver changed: what the agent sent. */
 function edited({ edited_from: from }) {
   if (!from) return [];
-  const block = el("details", "", el("summary", "hint", "What the agent sent"), el("div", "arguments", argumentTree(from.arguments)));
+  const block = el("details", "", el("summary", "hint", "What the agent sent"), el("div", "arguments", argumentTree(from.arguments, { redacted: from.hidden.map((one) => one.pointer), hidden: from.hidden })));
   return [el("p", "banner warn", visible(`${from.by} changed the arguments at ${clockTime(from.at)}.`)), block];
 }
 
@@ -404,7 +404,7 @@ const FILES = {
 function fileDiff(file) {
   const moved = file.moved_on ? el("p", "problem", "The file has changed since the call was held: an approval ends as stale.") : null;
   const more = file.truncated ? el("p", "hint", "There is more than is shown.") : null;
-  const lines = file.lines.length > 0 ? differenceBlock(file.lines) : null;
+  const lines = file.lines.length > 0 ? differenceBlock(file.lines, file.hidden) : null;
   return [el("h4", "", "Changes"), el("p", "", code(file.path), ` ${FILES[file.state] ?? file.state}`), moved, lines, more].filter(Boolean);
 }
 

@@ -69,7 +69,7 @@ export class Recent {
         el("div", "fact", el("dt", "", name), el("dd", "", value)))),
       el("h4", "", "Touched"), el("ul", "facets", ...facetList(call.facets)),
       el("h4", "", "Verdict"), el("div", "why", ...verdict(call)),
-      el("h4", "", "Arguments"), el("div", "arguments", argumentTree(call.arguments, call.redacted)),
+      el("h4", "", "Arguments"), el("div", "arguments", argumentTree(call.arguments, call)),
       ...this.stopButton(call),
     );
   }

@@ -47,14 +47,37 @@ export function setText(element, text) {
 }
 
 /**
- * Arguments as a tree; `redacted` are the JSON pointers of what the gateway hid. Where `reveal` is given, it fetches what
- * stands at a pointer.
+ * Arguments as a tree; `redacted` are the JSON pointers of what the gateway hid, `hidden` tells what each secret is. Where
+ * `reveal` is given, it fetches what stands at a pointer.
  */
-export function argumentTree(value, redacted = [], reveal = null) {
+export function argumentTree(value, { redacted = [], hidden = [], reveal = null } = {}) {
   if (isEmpty(value)) return el("p", "hint", "None.");
-  const tree = node(value, "", new Set(redacted), reveal);
+  const secrets = new Map(redacted.map((pointer) => [pointer, hidden.filter((one) => one.pointer === pointer)]));
+  const tree = node(value, "", secrets, reveal);
   if (redacted.length === 0) return tree;
   return el("div", "", tree, el("p", "hint", "What looked like a secret is hidden here; the call itself is unchanged."));
+}
+
+/** What stands for a secret in a text. The same text that was sent as it is stays text: only `hidden` tells which it is. */
+const MARK = "[redacted]";
+
+/** A text with what is known of each secret in its place: its length, its ends if it is long, and a short hash. */
+export function withSecrets(text, hidden, { from = 0, ...how } = {}) {
+  if (hidden.length === 0) return visible(text, how);
+  const shown = document.createDocumentFragment();
+  text.split(MARK).forEach((part, at) => {
+    const secret = at > 0 && hidden.find((one) => one.mark === from + at - 1);
+    if (at > 0) shown.append(secret ? secretBadge(secret) : visible(MARK));
+    shown.append(visible(part, how));
+  });
+  return shown;
+}
+
+function secretBadge({ length, starts, ends, hash }) {
+  const known = starts === null ? "" : `, ${starts}…${ends}`;
+  const badge = el("span", "redacted", "secret: ", visible(`${length} ${length === 1 ? "character" : "characters"}${known}`), el("code", "", ` #${hash}`));
+  badge.title = "The same secret of this agent has the same #hash everywhere.";
+  return badge;
 }
 
 const isEmpty = (value) =>
@@ -63,8 +86,10 @@ const isEmpty = (value) =>
 function node(value, pointer, redacted, reveal) {
   // Only a part of a text may be hidden: what is left is shown all the same.
   if (redacted.has(pointer)) {
-    const shown = el("span", "", node(value, pointer, new Set()));
-    return el("span", "", el("span", "redacted", "secret hidden"), " ", shown, reveal ? revealer(pointer, shown, reveal) : null);
+    const hidden = redacted.get(pointer);
+    const shown = el("span", "", typeof value === "string" ? textNode(value, hidden) : node(value, pointer, new Map()));
+    const untold = hidden.length === 0 ? el("span", "redacted", "secret hidden") : null;
+    return el("span", "", untold, " ", shown, reveal ? revealer(pointer, shown, reveal) : null);
   }
   const number = numberText(value);
   if (number !== undefined) return el("span", "value number", number);
@@ -100,7 +125,7 @@ function revealer(pointer, shown, reveal) {
     button.disabled = true;
     try {
       const { value } = await reveal(pointer);
-      shown.replaceChildren(node(value, "", new Set()));
+      shown.replaceChildren(node(value, "", new Map()));
       button.remove();
     } catch (problem) {
       button.textContent = problem.message;
@@ -109,17 +134,24 @@ function revealer(pointer, shown, reveal) {
   return button;
 }
 
-function textNode(text) {
+function textNode(text, hidden = []) {
   const breaks = text.split("\n").length - 1;
-  if (breaks === 0 && text.length <= 160) return el("span", "value text", "“", visible(text), "”");
-  const block = el("pre", "block", visible(text.slice(0, LONG_TEXT), { lines: true }));
+  if (breaks === 0 && text.length <= 160) {
+    const shown = withSecrets(text, hidden);
+    return el("span", "value text", ...(text === MARK && hidden.length > 0 ? [shown] : ["“", shown, "”"]));
+  }
+  // No mark is cut in two.
+  const whole = text.lastIndexOf(MARK, LONG_TEXT);
+  const cut = whole >= 0 && whole + MARK.length > LONG_TEXT ? whole : LONG_TEXT;
+  const block = el("pre", "block", withSecrets(text.slice(0, cut), hidden, { lines: true }));
   block.tabIndex = 0;
   const lines = breaks + (text.endsWith("\n") ? 0 : 1);
   const size = `${lines} ${lines === 1 ? "line" : "lines"}, ${[...text].length} characters`;
   const shown = el("div", "long", el("span", "size", size), block);
-  if (text.length > LONG_TEXT) {
-    shown.append(more(`${text.length - LONG_TEXT} more characters are not shown`, (item) => {
-      block.append(visible(text.slice(LONG_TEXT), { lines: true }));
+  if (text.length > cut) {
+    const from = text.slice(0, cut).split(MARK).length - 1;
+    shown.append(more(`${text.length - cut} more characters are not shown`, (item) => {
+      block.append(withSecrets(text.slice(cut), hidden, { from, lines: true }));
       item.remove();
     }));
   }
@@ -225,10 +257,14 @@ function sentences({ decided_by: names, group, facets }) {
   return said.length > 0 ? said : ["A rule asks for a decision; it gives no reason."];
 }
 
-/** Lines of a difference: `- ` gone, `+ ` new, two blanks for neither. */
-export function differenceBlock(lines) {
+/** Lines of a difference: `- ` gone, `+ ` new, two blanks for neither; `hidden` tells of the secrets in them. */
+export function differenceBlock(lines, hidden = []) {
   const kinds = { "-": "gone", "+": "come" };
-  const block = el("pre", "block difference", ...lines.map((line) => el("span", kinds[line[0]] ?? "", visible(line), "\n")));
+  const shown = lines.map((line, at) => {
+    const secrets = hidden.filter((one) => one.pointer === `/lines/${at}`);
+    return el("span", kinds[line[0]] ?? "", withSecrets(line, secrets), "\n");
+  });
+  const block = el("pre", "block difference", ...shown);
   block.tabIndex = 0;
   return block;
 }

@@ -10,8 +10,8 @@ use crate::clock::Timestamp;
 use crate::pattern::visible;
 use crate::record::{
     Access, ApprovalRecord, ApprovalState, ApprovalView, CallRecord, CallState, ClientRecord, ClientState, Decision,
-    FacetKindRecord, FacetRecord, FileDiff, FileState, NotifiedRecord, NotifiedState, Severity, Verdict, Vote, WillRun,
-    word,
+    FacetKindRecord, FacetRecord, FileDiff, FileState, HiddenRecord, NotifiedRecord, NotifiedState, Severity, Verdict,
+    Vote, WillRun, word,
 };
 
 /// A table of approvals.
@@ -118,7 +118,8 @@ pub fn diff(file: &FileDiff) -> String {
     };
     let moved = if file.moved_on { "\n(changed since the call was held: an approval ends as stale)" } else { "" };
     let more = if file.truncated { "\n… and more" } else { "" };
-    let lines: Vec<String> = file.lines.iter().map(|line| visible(line)).collect();
+    let mut lines: Vec<String> = file.lines.iter().map(|line| visible(line)).collect();
+    lines.extend(file.hidden.iter().map(|hidden| format!("(redacted in {})", visible(&hidden_text(hidden)))));
     format!("\n{} {what}:{moved}\n{}{more}", visible(&file.path), lines.join("\n"))
 }
 
@@ -209,12 +210,24 @@ fn details(out: &mut String, call: &CallRecord) {
         field(out, "verdict", &visible(&format!("{} by {by}", verdict_word(verdict))));
     }
     field(out, "arguments", &arguments(call));
-    if !call.redacted.is_empty() {
+    for hidden in &call.hidden {
+        field(out, "redacted", &visible(&hidden_text(hidden)));
+    }
+    if call.hidden.is_empty() && !call.redacted.is_empty() {
         field(out, "redacted", &visible(&call.redacted.join(" ")));
     }
     if let Some(digest) = &call.digest {
         field(out, "digest", digest);
     }
+}
+
+/// A secret that is not shown, as far as it is known.
+fn hidden_text(hidden: &HiddenRecord) -> String {
+    let ends = match (&hidden.starts, &hidden.ends) {
+        (Some(starts), Some(ends)) => format!(", {starts}…{ends}"),
+        _ => String::new(),
+    };
+    format!("{}: {} characters{ends} #{}", hidden.pointer, hidden.length, hidden.hash)
 }
 
 fn facet_text(out: &mut String, facet: &FacetRecord) {

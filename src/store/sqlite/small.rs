@@ -45,6 +45,14 @@ impl Tables<'_> {
         Ok(())
     }
 
+    pub(in crate::store) fn once(&self, key: &str, value: &str) -> Result<String, StoreError> {
+        self.conn
+            .prepare_cached("INSERT INTO small (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING")?
+            .execute([key, value])?;
+        let mut kept = self.conn.prepare_cached("SELECT value FROM small WHERE key = ?")?;
+        Ok(kept.query_row([key], |row| row.get(0))?)
+    }
+
     pub(in crate::store) fn value(&self, key: &str) -> Result<Option<String>, StoreError> {
         let mut value =
             self.conn.prepare_cached("SELECT value FROM small WHERE key = ?1 AND (expires IS NULL OR expires > ?2)")?;
