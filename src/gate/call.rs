@@ -9,6 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::beside::beside;
 use super::client::Client;
 use super::forward::{Again, Ended, Run, answer, forward, settle, to_client};
+use super::hold::Waiting;
 use super::judged::{Judged, Target, arguments, canonical_paths, judged};
 use super::limits::{Over, Reserved};
 use super::link::Era;
@@ -61,27 +62,43 @@ impl Call {
 
 /// Serves one request of a client to its end.
 pub async fn serve(session: &Arc<Session>, message: Arc<Message>, sent: Option<Vec<(String, String)>>, client: Client) {
+    // One after the other, each in a place of its own: what judging takes is free again while the call waits.
+    if let Some(waiting) = Box::pin(begin(session, message, sent, client)).await {
+        Box::pin(hold::wait(waiting)).await;
+    }
+}
+
+/// Serves a request until it is answered, or waits for a human.
+async fn begin(
+    session: &Arc<Session>,
+    message: Arc<Message>,
+    sent: Option<Vec<(String, String)>>,
+    client: Client,
+) -> Option<Waiting> {
     if session.agent().is_none() {
-        return client.answer(nobody(session, &client)).await;
+        client.answer(nobody(session, &client)).await;
+        return None;
     }
     let mut forwarded = Forwarded::of(&message);
     // `initialize` has its own door.
     if passes(message.kind(), message.method()) && message.method() != "initialize" {
-        return pass(session, &message, forwarded, &client).await;
+        Box::pin(pass(session, &message, forwarded, &client)).await;
+        return None;
     }
     let turn = session.gate.turns.of(&session.agent, &message).await;
     // Before the upstream is needed, which may be slow to start: an approved call waits for its client no longer than
     // `hold_grace`.
     let earlier = hold::attach(session, &message).await;
     let _net = earlier.as_ref().map(|held| Net::under(&session.gate, Unsettled::attached(&held.call().id)));
-    let target = match target(session, &message, &mut forwarded, sent, &client).await {
+    let target = match Box::pin(target(session, &message, &mut forwarded, sent, &client)).await {
         Ok(target) => target,
         Err(reply) => {
-            hold::let_go(session, earlier).await;
-            return client.answer(reply).await;
+            Box::pin(hold::let_go(session, earlier)).await;
+            client.answer(reply).await;
+            return None;
         }
     };
-    judge_and_run(session, message, target, forwarded, client, earlier, turn).await;
+    Box::pin(judge_and_run(session, message, target, forwarded, client, earlier, turn)).await
 }
 
 /// For a session whose agent is known no longer: it may be a process that was let in before.
@@ -231,36 +248,39 @@ async fn judge_and_run(
     target: Target,
     headers: Forwarded,
     client: Client,
-    earlier: Option<Held>,
+    earlier: Option<Box<Held>>,
     turn: Option<OwnedSemaphorePermit>,
-) {
+) -> Option<Waiting> {
     let gate = &session.gate;
     let mut question = match questions::of(session.executor.id(), &message, &gate.redaction()) {
         Ok(question) => question,
         Err(what) => {
-            hold::let_go(session, earlier).await;
-            return client.answer(reply::error(&client.id, reply::INVALID_PARAMS, &what, None)).await;
+            Box::pin(hold::let_go(session, earlier)).await;
+            client.answer(reply::error(&client.id, reply::INVALID_PARAMS, &what, None)).await;
+            return None;
         }
     };
     let started = Instant::now();
     let policy = gate.policy().policy;
     let Some(agent) = session.agent() else {
-        hold::let_go(session, earlier).await;
-        return client.answer(nobody(session, &client)).await;
+        Box::pin(hold::let_go(session, earlier)).await;
+        client.answer(nobody(session, &client)).await;
+        return None;
     };
     let now = gate.clock.now();
     let grants = gate.grants.of(session, &target, client.credential.as_ref(), now);
-    let judged = match judged(policy, &session.executor, &agent, &target, &message, now, now, &grants).await {
+    let judged = match Box::pin(judged(policy, &session.executor, &agent, &target, &message, now, now, &grants)).await {
         Ok(judged) => judged,
         Err(malformed) => {
-            hold::let_go(session, earlier).await;
+            Box::pin(hold::let_go(session, earlier)).await;
             gate.note(
                 "call.malformed",
                 &json!({"agent": session.agent, "upstream": session.executor.id(),
                     "method": message.method(), "tool": target.tool(), "what": malformed.to_string()}),
             );
             let reply = reply::error(&client.id, reply::INVALID_PARAMS, &malformed.to_string(), None);
-            return client.answer(reply).await;
+            client.answer(reply).await;
+            return None;
         }
     };
     gate.metrics.judged(started.elapsed());
@@ -288,34 +308,38 @@ async fn judge_and_run(
         denied.then(|| judged.judgement.rejection.unwrap_or(Rejection::Policy))
     };
     if let Some(reason) = refused {
-        hold::let_go(session, earlier).await;
-        return refuse(call, client, reason).await;
+        Box::pin(hold::let_go(session, earlier)).await;
+        Box::pin(refuse(call, client, reason)).await;
+        return None;
     }
     if let (Some(question), None) = (question.take(), &earlier) {
-        return questions::ask(call, judged, question, client).await;
+        return Box::pin(questions::ask(call, judged, question, client)).await;
     }
     if asks {
-        match gate.granted(&grants, &judged, &call).await {
+        match Box::pin(gate.granted(&grants, &judged, &call)).await {
             Ok(Some((grant, judgement))) => {
                 call.record.verdict = Some(Verdict::Allow);
                 call.record.decided_by.clone_from(&judgement.decided_by);
                 call.record.reasons.clear();
                 call.record.grant = Some(grant);
-                return run(call, Judged { judgement, ..judged }, client).await;
+                return Box::pin(run(call, Judged { judgement, ..judged }, client)).await;
             }
             Ok(None) => gate.said(&agent.config.group, Verdict::Ask, &judged.judgement.decided_by),
-            Err(error) => return hold::unavailable(call, client, &error).await,
+            Err(error) => {
+                Box::pin(hold::unavailable(&mut call, &client, &error)).await;
+                return None;
+            }
         }
     }
     match earlier {
         // Its tool was accepted while it waited for that alone: there is nothing left to ask.
         Some(held) if judged.judgement.verdict == Verdict::Allow && hold::withdrawn(session, &held).await => {
-            run(call, judged, client).await
+            Box::pin(run(call, judged, client)).await
         }
         // It still waits, or its result was kept: it is not run a second time.
-        Some(held) => hold::pick_up(call, held, client).await,
-        None if judged.judgement.verdict == Verdict::Allow => run(call, judged, client).await,
-        None => hold::hold(call, judged, client).await,
+        Some(held) => Box::pin(hold::pick_up(call, held, client)).await,
+        None if judged.judgement.verdict == Verdict::Allow => Box::pin(run(call, judged, client)).await,
+        None => Box::pin(hold::hold(call, &judged, client)).await,
     }
 }
 
@@ -400,7 +424,7 @@ pub async fn refuse_over(mut call: Call, client: Client, over: Over) {
 
 /// Runs a call that policy allows, if its limits let it: a begin and an end in the audit log, nothing in the store but
 /// what it takes of limits that are kept there.
-pub async fn run(mut call: Call, judged: Judged, client: Client) {
+pub async fn run(mut call: Call, judged: Judged, client: Client) -> Option<Waiting> {
     let gate = Arc::clone(&call.session.gate);
     let reserved = gate.reserve(&judged.judgement.charges, &[]).await;
     let verdict = if matches!(reserved, Reserved::Asks(_)) { Verdict::Ask } else { judged.judgement.verdict };
@@ -409,18 +433,20 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
         Reserved::Taken(taken) => taken,
         Reserved::Over(over) => {
             gate.give_grant_back(call.record.grant.as_deref()).await;
-            return refuse_over(call, client, over).await;
+            refuse_over(call, client, over).await;
+            return None;
         }
         Reserved::Asks(over) => {
             gate.give_grant_back(call.record.grant.as_deref()).await;
             let judged = Judged { judgement: judged.judgement.over(&over), ..judged };
             let asked = record(&call.session, &call.message, &call.target, &judged);
             call.record = CallRecord { id: call.record.id, created_at: call.record.created_at, ..asked };
-            return Box::pin(hold::hold(call, judged, client)).await;
+            return Box::pin(hold::hold(call, &judged, client)).await;
         }
         Reserved::Broken(error) => {
             gate.give_grant_back(call.record.grant.as_deref()).await;
-            return hold::unavailable(call, client, &error).await;
+            hold::unavailable(&mut call, &client, &error).await;
+            return None;
         }
     };
     // Paused while its limits were looked at.
@@ -428,7 +454,8 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
         gate.give_back(taken).await;
         gate.give_grant_back(call.record.grant.as_deref()).await;
         call.record.detail = Some(why);
-        return refuse(call, client, Rejection::Paused).await;
+        refuse(call, client, Rejection::Paused).await;
+        return None;
     }
     call.record.state = CallState::Running;
     call.record.released_at = Some(gate.clock.now());
@@ -440,7 +467,8 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
         call.record.detail = Some(what);
         gate.ended(&mut call.record, None);
         let (text, retry) = reply::ended_text(&call.record);
-        return client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
+        client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
+        return None;
     }
     let _net = Net::under(&gate, Unsettled::Running(call.record.id.clone()));
     let stop = gate.stoppable(&call.record.id);
@@ -459,4 +487,5 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) {
     }
     beside(&call.message, || gate.ended(&mut call.record, None));
     client.answer(answer(&call, &ended, &client.id, None)).await;
+    None
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
@@ -16,7 +17,7 @@ use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, Session, ToClient};
 use super::unattended::era_word;
-use super::{asked, edit, grants, questions, shown, tasks};
+use super::{Gate, asked, edit, grants, questions, shown, tasks};
 use crate::approval::{Event, Held, Intent, Question, Terms};
 use crate::facet::FloorWhy;
 use crate::message::{Message, compose};
@@ -28,7 +29,7 @@ use crate::store::{Holding, StoreError};
 const STILL_WAITING: Duration = Duration::from_secs(10);
 
 /// Attaches the client to the identical earlier call, if there is one that still waits or has something left to tell.
-pub async fn attach(session: &Session, message: &Message) -> Option<Held> {
+pub async fn attach(session: &Session, message: &Message) -> Option<Box<Held>> {
     let gate = &session.gate;
     if gate.held.is_empty() {
         return None;
@@ -43,7 +44,7 @@ pub async fn attach(session: &Session, message: &Message) -> Option<Held> {
 }
 
 /// Lets a client go that was attached and gets another answer.
-pub async fn let_go(session: &Session, attached: Option<Held>) {
+pub async fn let_go(session: &Session, attached: Option<Box<Held>>) {
     if let Some(held) = attached {
         session.gate.told(&held.call().id, false).await;
     }
@@ -59,56 +60,80 @@ pub async fn withdrawn(session: &Session, held: &Held) -> bool {
     session.gate.apply(&held.call().id, Event::Cancel { detail: Some(why) }).await.is_ok()
 }
 
+/// A call that is held and the client that waits for it: what is left of a request once its question is put.
+///
+/// It may wait for long and there may be many of them, so it keeps nothing that only judging needed.
+pub struct Waiting {
+    call: Call,
+    held: Arc<Held>,
+    client: Client,
+    _net: Net,
+}
+
+impl Waiting {
+    fn new(call: Call, held: Box<Held>, client: Client) -> Option<Self> {
+        let net = Net::under(&call.session.gate, Unsettled::attached(&held.call().id));
+        Some(Self { call, held: Arc::from(held), client, _net: net })
+    }
+}
+
 /// Waits for an earlier call that the client was attached to.
-pub async fn pick_up(mut call: Call, held: Held, client: Client) {
+pub async fn pick_up(mut call: Call, held: Box<Held>, client: Client) -> Option<Waiting> {
     if let Err(what) = call.takes(&held) {
         tracing::error!(call = held.call().id, what);
         let_go(&call.session, Some(held)).await;
-        return client.answer(reply::error(&client.id, reply::INTERNAL, &what, None)).await;
+        client.answer(reply::error(&client.id, reply::INTERNAL, &what, None)).await;
+        return None;
     }
     call.received = held.call().created_at;
     call.session.gate.note_call("call.attached", &held, None);
-    wait(call, held, client).await;
+    Waiting::new(call, held, client)
 }
 
 /// Holds a call that policy asks about.
-pub async fn hold(call: Call, judged: Judged, client: Client) {
-    let terms = asked::terms(&judged, &call.session.gate.config().approvals).unwrap_or_default();
-    let held = new_held(&call, &judged, terms, None, &client);
-    holding(call, held, client).await;
+pub fn hold(call: Call, judged: &Judged, client: Client) -> impl Future<Output = Option<Waiting>> + Send + use<> {
+    let terms = asked::terms(judged, &call.session.gate.config().approvals).unwrap_or_default();
+    let held = new_held(&call, judged, terms, None, &client);
+    holding(call, held, client)
 }
 
 /// Holds a question.
-pub async fn hold_question(call: Call, judged: Judged, question: Question, client: Client) {
-    let terms = questions::terms(&judged, &call.session.gate.config());
-    let held = new_held(&call, &judged, terms, Some(question), &client);
-    holding(call, held, client).await;
+pub fn hold_question(
+    call: Call,
+    judged: &Judged,
+    question: Question,
+    client: Client,
+) -> impl Future<Output = Option<Waiting>> + Send + use<> {
+    let terms = questions::terms(judged, &call.session.gate.config());
+    let held = new_held(&call, judged, terms, Some(question), &client);
+    holding(call, held, client)
 }
 
-async fn holding(mut call: Call, held: Held, client: Client) {
+async fn holding(mut call: Call, held: Box<Held>, client: Client) -> Option<Waiting> {
     let gate = Arc::clone(&call.session.gate);
     match gate.store.hold(held, gate.config().approvals.max_waiting).await {
         Ok(Holding::Created(held)) => {
             let evidence = call.evidence.take();
             beside(&call.message, || gate.note_call("call.held", &held, evidence));
-            if held.intent.task.is_some() {
-                return tasks::begun(&call, &held, &client).await;
+            if held.intent.task.is_none() {
+                return Waiting::new(call, held, client);
             }
-            wait(call, held, client).await;
+            Box::pin(tasks::begun(&call, &held, &client)).await;
         }
-        Ok(Holding::Attached(held)) => pick_up(call, held, client).await,
-        Ok(Holding::Full) => call::refuse(call, client, Rejection::RateLimit).await,
+        Ok(Holding::Attached(held)) => return Box::pin(pick_up(call, held, client)).await,
+        Ok(Holding::Full) => Box::pin(call::refuse(call, client, Rejection::RateLimit)).await,
         // By another process, a moment ago.
         Ok(Holding::Paused(why)) => {
             call.record.detail = Some(why);
-            call::refuse(call, client, Rejection::Paused).await;
+            Box::pin(call::refuse(call, client, Rejection::Paused)).await;
         }
-        Err(error) => unavailable(call, client, &error).await,
+        Err(error) => Box::pin(unavailable(&mut call, &client, &error)).await,
     }
+    None
 }
 
 /// Nothing is forwarded while the store does not work.
-pub async fn unavailable(mut call: Call, client: Client, error: &StoreError) {
+pub async fn unavailable(call: &mut Call, client: &Client, error: &StoreError) {
     let gate = Arc::clone(&call.session.gate);
     tracing::error!(%error, "a call could not be held");
     call.record.state = CallState::Failed;
@@ -119,14 +144,14 @@ pub async fn unavailable(mut call: Call, client: Client, error: &StoreError) {
     client.answer(reply::refusal(call.session.era, &client.id, &call.record, &text, retry)).await;
 }
 
-/// One client's wait for one held call, until it is answered or gone.
-async fn wait(mut call: Call, held: Held, client: Client) {
+/// One client's wait for one held call, until it is answered or gone. What comes after the wait is made when it comes
+/// (`Box::pin`): ten thousand calls that wait have no room for it.
+pub async fn wait(mut waiting: Waiting) {
+    let Waiting { call, held, client, .. } = &mut waiting;
     let gate = Arc::clone(&call.session.gate);
     let _in_hand = Arc::clone(&gate.in_hand);
     let id = held.call().id.clone();
-    let _net = Net::under(&gate, Unsettled::attached(&id));
     let mut changes = gate.store.watch(&id);
-    let mut held = Arc::new(held);
     let began = Instant::now();
     let hand_off = tokio::time::sleep(held.hold_for());
     tokio::pin!(hand_off);
@@ -139,36 +164,32 @@ async fn wait(mut call: Call, held: Held, client: Client) {
     loop {
         call.record = held.call().clone();
         if call.record.state.outcome().is_some() {
-            return deliver(&call, &held, &client).await;
+            return Box::pin(deliver(call, held, client)).await;
         }
         if held.attached_at.as_deref() != Some(gate.store.process()) {
             // Another process took this one for dead (its sign of life is gone) and let its clients go.
             let process = gate.store.process().to_owned();
             let executor = call.session.executor.place.digest.clone();
-            match gate.apply(&id, Event::Attach { process, executor }).await {
-                Ok(now) => held = Arc::new(now),
-                Err(StoreError::Refused(..)) => {
-                    let text = reply::handed_off_text(held.call(), call.session.era);
-                    let reply = reply::refusal(call.session.era, &client.id, held.call(), &text, Retry::SameCall);
-                    return client.answer(reply).await;
-                }
-                Err(error) => return unavailable(call, client, &error).await,
+            match after(&gate, &id, Event::Attach { process, executor }).await {
+                Ok(now) => *held = now,
+                Err(StoreError::Refused(..)) => return hand_off_to_retry(call, held, client).await,
+                Err(error) => return Box::pin(unavailable(call, client, &error)).await,
             }
         }
         let approved = held.approval.state == ApprovalState::Approved;
-        if approved && !gate.is_draining() && refused.as_ref() != Some(&held) {
-            match release::release(&mut call, &held, &client).await {
+        if approved && !gate.is_draining() && refused.as_ref() != Some(held) {
+            match Box::pin(release::release(call, held, client)).await {
                 Released::Ended => return,
                 Released::Changed(now) => {
                     // It may be asked about on other terms.
                     hand_off.set(tokio::time::sleep(now.hold_for().saturating_sub(began.elapsed())));
-                    refused = (now == held).then(|| Arc::clone(&now));
-                    held = now;
+                    refused = (now == *held).then(|| Arc::clone(&now));
+                    *held = now;
                     continue;
                 }
                 Released::Broken(error) => {
-                    gate.told(&id, false).await;
-                    return unavailable(call, client, &error).await;
+                    Box::pin(gate.told(&id, false)).await;
+                    return Box::pin(unavailable(call, client, &error)).await;
                 }
             }
         }
@@ -176,13 +197,16 @@ async fn wait(mut call: Call, held: Held, client: Client) {
             biased;
             now = changed(&mut changes) => {
                 match now {
-                    Some(now) => held = now,
-                    None => return unavailable(call, client, &StoreError::Unavailable("it was closed".to_owned())).await,
+                    Some(now) => *held = now,
+                    None => {
+                        let error = StoreError::Unavailable("it was closed".to_owned());
+                        return Box::pin(unavailable(call, client, &error)).await;
+                    }
                 }
                 continue;
             }
             reason = client.cancel() => Event::Cancel { detail: Some(reason) },
-            () = client.gone() => gone(&call),
+            () = client.gone() => gone(call),
             () = &mut hand_off => Event::Detach { handed_off: true },
             // What is held outlives the gateway: its client comes back.
             () = gate.drained() => Event::Detach { handed_off: true },
@@ -198,22 +222,29 @@ async fn wait(mut call: Call, held: Held, client: Client) {
             }
         };
         let handed_off = event == Event::Detach { handed_off: true };
-        match gate.apply(&id, event.clone()).await {
-            Ok(now) if handed_off => {
-                let text = reply::handed_off_text(now.call(), call.session.era);
-                let reply = reply::refusal(call.session.era, &client.id, now.call(), &text, Retry::SameCall);
-                return client.answer(reply).await;
-            }
+        match after(&gate, &id, event.clone()).await {
+            Ok(now) if handed_off => return hand_off_to_retry(call, &now, client).await,
             // The client is gone or has cancelled: nobody is owed an answer.
             Ok(_) => return,
             // Decided or ended meanwhile: look again.
-            Err(StoreError::Refused(_, now)) => held = Arc::new(*now),
+            Err(StoreError::Refused(_, now)) => *held = Arc::from(now),
             Err(error) => {
-                gate.must(&id, event).await;
-                return unavailable(call, client, &error).await;
+                Box::pin(gate.must(&id, event)).await;
+                return Box::pin(unavailable(call, client, &error)).await;
             }
         }
     }
+}
+
+/// The held call after the event.
+fn after<'a>(gate: &'a Gate, id: &'a str, event: Event) -> BoxFuture<'a, Result<Arc<Held>, StoreError>> {
+    Box::pin(async move { gate.apply(id, event).await.map(Arc::new) })
+}
+
+/// Tells the client to come back with the identical call.
+async fn hand_off_to_retry(call: &Call, held: &Held, client: &Client) {
+    let text = reply::handed_off_text(held.call(), call.session.era);
+    client.answer(reply::refusal(call.session.era, &client.id, held.call(), &text, Retry::SameCall)).await;
 }
 
 /// What a closed stream means for a call that waits.
@@ -268,7 +299,7 @@ fn kept_reply(id: &str, held: &Held, kept: &crate::approval::Kept) -> Reply {
 }
 
 /// What is stored of a call that begins to wait.
-fn new_held(call: &Call, judged: &Judged, terms: Terms, question: Option<Question>, client: &Client) -> Held {
+fn new_held(call: &Call, judged: &Judged, terms: Terms, question: Option<Question>, client: &Client) -> Box<Held> {
     let gate = &call.session.gate;
     let now = gate.clock.now();
     let task = tasks::asked(call);
@@ -303,7 +334,7 @@ fn new_held(call: &Call, judged: &Judged, terms: Terms, question: Option<Questio
     if question.is_none() {
         approval.grant_options = grants::options(&judged.offers, &approval.call, gate.config().approvals.grant_ttl);
     }
-    Held {
+    Box::new(Held {
         approval,
         intent: Intent {
             message: String::from_utf8_lossy(call.message.bytes()).into_owned(),
@@ -329,5 +360,5 @@ fn new_held(call: &Call, judged: &Judged, terms: Terms, question: Option<Questio
         handed_off: false,
         room_at: None,
         question,
-    }
+    })
 }

@@ -72,7 +72,7 @@ pub fn of(upstream: &str, message: &Message, redaction: &Redaction) -> Result<Op
 }
 
 /// Holds a question that policy does not deny, until it is answered.
-pub async fn ask(call: Call, judged: Judged, question: Question, client: Client) {
+pub async fn ask(mut call: Call, judged: Judged, question: Question, client: Client) -> Option<hold::Waiting> {
     let gate = &call.session.gate;
     let verdict = judged.judgement.verdict;
     gate.said(&judged.agent.config.group, verdict, &judged.judgement.decided_by);
@@ -80,11 +80,17 @@ pub async fn ask(call: Call, judged: Judged, question: Question, client: Client)
         match gate.reserve(&judged.judgement.charges, &[]).await {
             // Asked counts.
             Reserved::Taken(_) | Reserved::Asks(_) => {}
-            Reserved::Over(over) => return call::refuse_over(call, client, over).await,
-            Reserved::Broken(error) => return hold::unavailable(call, client, &error).await,
+            Reserved::Over(over) => {
+                call::refuse_over(call, client, over).await;
+                return None;
+            }
+            Reserved::Broken(error) => {
+                hold::unavailable(&mut call, &client, &error).await;
+                return None;
+            }
         }
     }
-    hold::hold_question(call, judged, question, client).await;
+    hold::hold_question(call, &judged, question, client).await
 }
 
 /// Who may answer and for how long it waits: as the ask says where the policy asks, else anybody of the group.

@@ -60,10 +60,10 @@ impl std::error::Error for StoreError {}
 #[derive(Clone, Debug)]
 pub enum Holding {
     /// It waits now.
-    Created(Held),
+    Created(Box<Held>),
     /// An earlier identical call without a client was there: this client is attached to it. It may have ended: its
     /// `kept` reply, its rejection, or that it failed and may have run is then to be told, and [`Event::Deliver`]ed.
-    Attached(Held),
+    Attached(Box<Held>),
     /// Too many calls of this agent wait already.
     Full,
     /// The agent is paused: who paused it, and why.
@@ -336,20 +336,25 @@ impl Store {
     ///
     /// # Errors
     /// The call is not a new one, or the database does not work.
-    pub async fn hold(&self, new: Held, max_waiting: usize) -> Result<Holding, StoreError> {
+    pub fn hold(
+        &self,
+        new: impl Into<Box<Held>>,
+        max_waiting: usize,
+    ) -> impl Future<Output = Result<Holding, StoreError>> + Send {
         let orphan = |holding: Holding| match holding {
             Holding::Created(held) | Holding::Attached(held) => Some(held.approval.call.id),
             Holding::Full | Holding::Paused(_) => None,
         };
-        self.database.attach(move |tables| tables.hold(new, max_waiting), orphan).await
+        let new = new.into();
+        self.database.attach(move |tables| tables.hold(new, max_waiting), orphan)
     }
 
     /// Only the second half of [`Store::hold`]: attaches to an earlier identical call, if there is one.
     ///
     /// # Errors
     /// The database does not work.
-    pub async fn attach(&self, retry: Retry) -> Result<Option<Held>, StoreError> {
-        let orphan = |attached: Option<Held>| Some(attached?.approval.call.id);
+    pub async fn attach(&self, retry: Retry) -> Result<Option<Box<Held>>, StoreError> {
+        let orphan = |attached: Option<Box<Held>>| Some(attached?.approval.call.id);
         self.database.attach(move |tables| tables.attach(&retry), orphan).await
     }
 

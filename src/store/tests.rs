@@ -53,7 +53,7 @@ fn retry(agent: &str, attach_key: &str, session: Option<&str>) -> Retry {
 
 async fn create(store: &Store, id: &str, key: &str) -> Held {
     match store.hold(call(id, key, None), 1000).await.unwrap() {
-        Holding::Created(held) => held,
+        Holding::Created(held) => *held,
         other => panic!("{other:?}"),
     }
 }

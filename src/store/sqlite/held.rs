@@ -28,9 +28,9 @@ pub(in crate::store) struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    pub(in crate::store) fn hold(&self, mut new: Held, max_waiting: usize) -> Result<Holding, StoreError> {
+    pub(in crate::store) fn hold(&self, mut new: Box<Held>, max_waiting: usize) -> Result<Holding, StoreError> {
         if !new.is_fresh() {
-            return Err(StoreError::Refused(Refused::NotNow, Box::new(new)));
+            return Err(StoreError::Refused(Refused::NotNow, new));
         }
         let retry = Retry {
             agent: new.call().agent.clone(),
@@ -108,7 +108,7 @@ impl Tables<'_> {
         Ok(adopted)
     }
 
-    pub(in crate::store) fn attach(&self, retry: &Retry) -> Result<Option<Held>, StoreError> {
+    pub(in crate::store) fn attach(&self, retry: &Retry) -> Result<Option<Box<Held>>, StoreError> {
         // A call that can still run comes before what is left to be told of an ended one.
         let mut candidates = self.conn.prepare_cached(
             "SELECT rev, body FROM held
@@ -128,7 +128,7 @@ impl Tables<'_> {
             let (rev, mut held) = read(row)?;
             let process = self.process.to_owned();
             match self.change(rev, &mut held, Event::Attach { process, executor: executor.clone() }) {
-                Ok(()) => return Ok(Some(held)),
+                Ok(()) => return Ok(Some(Box::new(held))),
                 Err(StoreError::Refused(..)) => {}
                 Err(error) => return Err(error),
             }
