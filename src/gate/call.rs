@@ -1,14 +1,14 @@
 //! The life of one request: passed, refused, run, or held.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::beside::beside;
 use super::client::Client;
-use super::forward::{Again, Ended, Run, answer, forward, settle, to_client};
+use super::forward::{Again, Ended, Run, answer, forward, settle};
 use super::hold::Waiting;
 use super::judged::{Judged, Target, arguments, canonical_paths, judged};
 use super::limits::{Over, Reserved};
@@ -16,8 +16,8 @@ use super::link::Era;
 use super::owed::{Net, Unsettled};
 use super::reply::{self, Retry};
 use super::route::Forwarded;
-use super::session::{Reply, Session, ToClient};
-use super::{Permit, asked, headers, hold, label, questions, shown, tasks};
+use super::session::{Reply, Session};
+use super::{Permit, asked, headers, hold, label, pass, questions, shown, tasks};
 use crate::approval::Held;
 use crate::clock::Timestamp;
 use crate::message::Message;
@@ -82,7 +82,7 @@ async fn begin(
     let mut forwarded = Forwarded::of(&message);
     // `initialize` has its own door.
     if passes(message.kind(), message.method()) && message.method() != "initialize" {
-        Box::pin(pass(session, &message, forwarded, &client)).await;
+        Box::pin(pass::pass(session, &message, forwarded, &client)).await;
         return None;
     }
     let turn = session.gate.turns.of(&session.agent, &message).await;
@@ -171,75 +171,6 @@ async fn tool(
             Err(reply::upstream_fault(&client.id, session.executor.id(), &error))
         }
     }
-}
-
-/// Forwards what needs no judgement.
-async fn pass(session: &Arc<Session>, message: &Message, headers: Forwarded, client: &Client) {
-    let within = match message.method() {
-        // Stays open until its client goes.
-        "subscriptions/listen" => Duration::MAX,
-        // Blocks until the task has ended.
-        "tasks/result" => Duration::from_secs(24 * 3600),
-        _ => session.executor.config.timeout,
-    };
-    if session.gate.is_draining() {
-        let reply = reply::error(&client.id, reply::UNAVAILABLE, "the gateway is shutting down", None);
-        return client.answer(reply).await;
-    }
-    if message.method().starts_with("tasks/") && message.method() != "tasks/list" {
-        match tasks::of(session, message).await {
-            Ok(tasks::Whose::Upstream) => {}
-            Ok(tasks::Whose::Held(call)) => return tasks::serve(session, message, &call, client).await,
-            Err(reply) => return client.answer(reply).await,
-        }
-    }
-    // Before it is asked: a change from here on is not in the answer.
-    let asked = match message.method() {
-        "tools/list" => session.route().await.ok().map(|route| session.tools.asked(&route)),
-        _ => None,
-    };
-    let run = Run { session, message, target: None, edits: Vec::new(), headers, within, again: Again::Quietly };
-    let run = forward(Permit::mint(), run, client, std::future::pending());
-    let ended = tokio::select! {
-        ended = run => ended,
-        never = tell_of_lists(session, message, client) => match never {},
-    };
-    match ended {
-        Ended::Answered(answer) => {
-            let edits = match message.method() {
-                "tools/list" => session.listed(message, &answer, asked).await,
-                "tasks/list" if answer.error().is_some() => {
-                    return client.answer(tasks::without_upstream(session, &answer, &client.id).await).await;
-                }
-                "tasks/list" => tasks::only_own(session, message, &answer).await,
-                _ => Ok(Vec::new()),
-            };
-            match edits {
-                Ok(edits) => client.answer(to_client(&answer, &client.id, edits)).await,
-                Err(what) => {
-                    client.answer(reply::unreadable_list(&client.id, session.executor.id(), &what)).await;
-                }
-            }
-        }
-        Ended::Broke(error) => {
-            tracing::warn!(upstream = session.executor.id(), method = message.method(), %error, "the upstream failed");
-            client.answer(reply::upstream_fault(&client.id, session.executor.id(), &error)).await;
-        }
-        Ended::Stopped(_) | Ended::Unsent(_) => {}
-    }
-}
-
-/// Tells a client that listens for changed lists when policy changes what it may see of one (2026-07-28,
-/// `subscriptions/listen`).
-async fn tell_of_lists(session: &Session, message: &Message, client: &Client) -> std::convert::Infallible {
-    let wanted = message.at(&["params", "notifications", "toolsListChanged"]).is_some_and(|(_, raw)| raw == "true");
-    if message.method() == "subscriptions/listen" && wanted {
-        let mut changes = session.list_changes.subscribe();
-        while changes.changed().await.is_ok() {
-            client.tell(ToClient::Message(super::tools::list_changed(Some(&client.id)))).await;
-        }
-    }
-    std::future::pending().await
 }
 
 async fn judge_and_run(
@@ -478,7 +409,7 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) -> Option<Waiti
     let within = call.session.executor.config.timeout;
     let again = Again::Noted(&call.record);
     let (session, message, target) = (&call.session, &*call.message, Some(&call.target));
-    let run = Run { session, message, target, edits, headers, within, again };
+    let run = Run { session, message, target, edits, headers, within, again, amend: None };
     let ended = forward(permit, run, &client, stop.asked()).await;
     gate.settle_limits(taken, &ended).await;
     settle(&mut call.record, &ended);

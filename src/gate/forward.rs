@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::Permit;
 use super::call::Call;
 use super::client::{CLOSED, Client};
@@ -104,6 +106,8 @@ pub struct Run<'a> {
     pub within: Duration,
     /// What to do where the upstream has forgotten the session that it was sent in.
     pub again: Again<'a>,
+    /// What becomes of each message that comes before the answer.
+    pub amend: Option<&'a (dyn Fn(Bytes) -> Bytes + Sync)>,
 }
 
 /// Whether a request is sent once more, in a new session, where the upstream answers that it does not know the session:
@@ -135,7 +139,8 @@ impl Run<'_> {
 
 /// Forwards a request with its permit and waits for its end, passing on what comes before.
 pub async fn forward(permit: Permit, run: Run<'_>, client: &Client, stopped: impl Future<Output = String>) -> Ended {
-    let Run { session, message, within, .. } = run;
+    let Run { session, message, within, amend, .. } = run;
+    let amended = |bytes| amend.map_or_else(|| Bytes::clone(&bytes), |amend| amend(bytes.clone()));
     let (to, mut before) = interim_channel();
     let interim = Interim { to, id: client.id.clone(), token: client.token.clone() };
     let another = permit.again();
@@ -170,11 +175,11 @@ pub async fn forward(permit: Permit, run: Run<'_>, client: &Client, stopped: imp
                 });
             }
             // What is not read is still taken: the others on this link come after it.
-            Some(bytes) = before.recv() => reads = reads && client.tell(ToClient::Message(bytes)).await,
+            Some(bytes) = before.recv() => reads = reads && client.tell(ToClient::Message(amended(bytes))).await,
             answer = &mut flight.answer => match answer {
                 Ok(Ok(answer)) => {
                     while reads && let Ok(bytes) = before.try_recv() {
-                        reads = client.tell(ToClient::Message(bytes)).await;
+                        reads = client.tell(ToClient::Message(amended(bytes))).await;
                     }
                     if message.method() == "tools/call" {
                         tasks::learn(session, &answer).await;

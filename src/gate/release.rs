@@ -89,8 +89,16 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
             let (message, headers) = (Arc::clone(&call.message), headers::remade(call, &edits));
             let session = Arc::clone(&call.session);
             let (target, again) = (call.target.clone(), Again::Never);
-            let run =
-                Run { session: &session, message: &message, target: Some(&target), edits, headers, within, again };
+            let run = Run {
+                session: &session,
+                message: &message,
+                target: Some(&target),
+                edits,
+                headers,
+                within,
+                again,
+                amend: None,
+            };
             let run = forward(permit, run, client, stopped);
             tokio::select! {
                 ended = run => ended,

@@ -346,7 +346,7 @@ impl Session {
     }
 
     /// To the open stream; without one kept for the next, the oldest lost first.
-    fn unread(&self, bytes: Bytes) {
+    pub(super) fn unread(&self, bytes: Bytes) {
         let mut outlet = self.outlet();
         let bytes = match outlet.reader.as_ref().map(|reader| reader.try_send(bytes.clone())) {
             Some(Ok(())) => return,

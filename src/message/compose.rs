@@ -35,6 +35,11 @@ pub fn notification(method: &str, params: Option<&Value>) -> Bytes {
     call(None, method, params)
 }
 
+/// A notification whose parameters are JSON text already.
+pub fn notification_raw(method: &str, params: &str) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, Value::from(method)).into()
+}
+
 fn call(id: Option<&str>, method: &str, params: Option<&Value>) -> Bytes {
     let id = id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
     let method = Value::from(method);

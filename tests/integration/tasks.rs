@@ -9,6 +9,8 @@ use crate::harness::agent::{Agent, about, reply, text};
 use crate::harness::eventually;
 use crate::harness::gateway::Home;
 
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
 const POLICY: &str = "
 version: 1
 groups:
@@ -180,4 +182,46 @@ async fn what_does_not_run_ends_its_task_too() {
         let denied = agent.call(10, "write_file", write("closed/a.md")).await;
         assert!(text(&denied).contains("closed"), "{denied}");
     }
+}
+
+/// Its client is told as it goes: by the session's own stream (2025-11-25), or on one that it opened for its tasks.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_listens_is_told_of_its_task() {
+    let home = home();
+    let gateway = home.serve();
+    let legacy = Agent::legacy(&gateway.url("work")).await;
+    let headers = [
+        ("accept", "text/event-stream"),
+        ("mcp-session-id", legacy.session.as_deref().expect("a session")),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
+    let mut stream = legacy.http.send(Method::GET, &legacy.url, &headers, "").await;
+    let task = begin(&legacy, 1, "write_file", write("legacy.md")).await;
+    assert_eq!(gateway.approve(&gateway.held(1).await[0]).await.0, 200);
+    let mut told = json!(null);
+    while told["status"] != "completed" {
+        let (message, _) = stream.event().await.expect("a notification");
+        assert_eq!(message["method"], "notifications/tasks/status", "{message}");
+        told = message["params"].clone();
+        assert_eq!(told["taskId"], task["taskId"], "{told}");
+    }
+
+    let modern = Agent::modern(&gateway.url("work"));
+    let theirs = task["taskId"].clone();
+    let task = begin(&modern, 1, "write_file", write("modern.md")).await;
+    // Another's task is none.
+    let wish = json!({ "notifications": { "taskIds": [theirs, task["taskId"], "task_of_nobody"] } });
+    let mut listening = modern.post(&modern.message(7, "subscriptions/listen", wish)).await;
+    let (acknowledged, _) = listening.event().await.expect("an acknowledgement");
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
+    assert_eq!(acknowledged["params"]["notifications"]["taskIds"], json!([task["taskId"]]), "{acknowledged}");
+    assert_eq!(gateway.approve(&gateway.held(1).await[0]).await.0, 200);
+    let mut told = json!(null);
+    while told["status"] != "completed" {
+        let (message, _) = listening.event().await.expect("a notification");
+        assert_eq!(message["method"], "notifications/tasks", "{message}");
+        told = message["params"].clone();
+        assert_eq!((&told["taskId"], &told["_meta"][SUBSCRIPTION]), (&task["taskId"], &json!(7)), "{told}");
+    }
+    assert!(told["result"]["content"].is_array(), "{told}");
 }

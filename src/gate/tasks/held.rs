@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::super::call::Call;
 use super::super::client::Client;
+use super::super::hold::changed;
 use super::super::link::Era;
 use super::super::reply;
 use super::super::session::{Reply, Session, ToClient};
@@ -109,6 +111,29 @@ pub async fn begun(call: &Call, held: &Held, client: &Client) {
         Era::Legacy => json!({ "task": shown }),
     };
     client.answer(Reply { bytes: compose::result(&client.id, &result), status: 200 }).await;
+    if call.session.era == Era::Legacy {
+        tell(Arc::clone(&call.session), held.call().id.clone());
+    }
+}
+
+/// Tells a legacy session of its task as it goes, as long as this process has it; nobody has to rely on it (2025-11-25,
+/// "Task Status Notification").
+fn tell(session: Arc<Session>, call: String) {
+    let mut changes = session.gate.store.watch(&call);
+    let session = Arc::downgrade(&session);
+    tokio::spawn(async move {
+        let mut last = None;
+        while let Some(held) = changed(&mut changes).await {
+            let (Some(session), Some((news, bytes))) = (session.upgrade(), notification(&held, None)) else { return };
+            // The first is what its client was just told.
+            if last.replace(news.clone()).is_some_and(|last| last != news) {
+                session.unread(bytes);
+            }
+            if held.call().outcome.is_some() {
+                return;
+            }
+        }
+    });
 }
 
 /// Answers a request about the task of a held call.
@@ -226,15 +251,35 @@ fn state(held: &Held, era: Era, id: &str) -> Reply {
         return Reply { bytes: compose::result(id, &result), status: 200 };
     }
     result = with(result, "resultType", json!("complete"));
-    // Inside, as it came.
-    let inside = match (status(held, era), &held.kept) {
-        ("completed", _) => format!(",\"result\":{}", tool_result(held, era)),
+    Reply { bytes: compose::result_raw(id, &with_end(held, &result)), status: 200 }
+}
+
+/// A task of the extension with its end inside, as that came.
+fn with_end(held: &Held, task: &Value) -> String {
+    let inside = match (status(held, Era::Modern), &held.kept) {
+        ("completed", _) => format!(",\"result\":{}", tool_result(held, Era::Modern)),
         ("failed", Some(kept)) => format!(",\"error\":{}", kept.body),
         _ => String::new(),
     };
-    let text = result.to_string();
-    let text = format!("{}{inside}}}", text.strip_suffix('}').unwrap_or(&text));
-    Reply { bytes: compose::result_raw(id, &text), status: 200 }
+    let text = task.to_string();
+    format!("{}{inside}}}", text.strip_suffix('}').unwrap_or(&text))
+}
+
+/// What a client is told of its task by itself, with what is new in it compared: `notifications/tasks/status` (2025-11-25),
+/// or `notifications/tasks` on a stream of the extension, whose `_meta` is given. None for a call that is no task.
+pub fn notification(held: &Held, stream: Option<&Value>) -> Option<(String, Bytes)> {
+    let task = held.intent.task.as_ref()?;
+    let era = if stream.is_some() { Era::Modern } else { Era::Legacy };
+    let mut params = shown(held, task, era);
+    let news = format!("{} {}", status(held, era), told(held));
+    let bytes = match stream {
+        Some(meta) => {
+            params = with(params, "_meta", meta.clone());
+            compose::notification_raw("notifications/tasks", &with_end(held, &params))
+        }
+        None => compose::notification("notifications/tasks/status", Some(&params)),
+    };
+    Some((news, bytes))
 }
 
 /// The tasks in which calls of a legacy session are held, each as JSON.

@@ -5,7 +5,7 @@
 
 mod held;
 
-pub use held::{asked, begun, serve, to_run};
+pub use held::{asked, begun, notification, serve, to_run};
 
 use std::time::Duration;
 
@@ -60,12 +60,11 @@ pub enum Whose {
 pub async fn of(session: &Session, message: &Message) -> Result<Whose, Reply> {
     let id = message.id().unwrap_or("null");
     let own = match message.string_at(&["params", "taskId"]) {
-        Some(task) => session.gate.store.read(&key(session, &task)).await,
+        Some(task) => whose(session, &task).await,
         None => Ok(None),
     };
     match own {
-        Ok(Some(call)) if call.is_empty() => Ok(Whose::Upstream),
-        Ok(Some(call)) => Ok(Whose::Held(call)),
+        Ok(Some(whose)) => Ok(whose),
         // As an upstream would say it: nobody learns which ids there are.
         Ok(None) => Err(not_found(id)),
         Err(error) => {
@@ -73,6 +72,15 @@ pub async fn of(session: &Session, message: &Message) -> Result<Whose, Reply> {
             Err(reply::error(id, reply::UNAVAILABLE, "the gateway's store does not work", None))
         }
     }
+}
+
+/// Whose task it is; none where it is not the caller's.
+///
+/// # Errors
+/// The store does not work.
+pub async fn whose(session: &Session, task: &str) -> Result<Option<Whose>, StoreError> {
+    let call = session.gate.store.read(&key(session, task)).await?;
+    Ok(call.map(|call| if call.is_empty() { Whose::Upstream } else { Whose::Held(call) }))
 }
 
 fn not_found(id: &str) -> Reply {
@@ -98,7 +106,7 @@ pub async fn only_own(session: &Session, request: &Message, answer: &Message) ->
     for task in tasks {
         // What cannot be told is left out.
         if let Some(id) = id_of(task.get())
-            && is_own(session, &id).await.unwrap_or(false)
+            && whose(session, &id).await.is_ok_and(|whose| whose.is_some())
         {
             own.push(task.get());
         }
@@ -126,10 +134,6 @@ fn id_of(task: &str) -> Option<String> {
     });
     let id = task.root().get("taskId").and_then(Value::as_str)?;
     (ids == ["taskId"]).then(|| id.to_owned())
-}
-
-async fn is_own(session: &Session, task: &str) -> Result<bool, StoreError> {
-    Ok(session.gate.store.read(&key(session, task)).await?.is_some())
 }
 
 /// Names the task together with whose it is.
