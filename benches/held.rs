@@ -2,7 +2,8 @@
 //! `docs/performance.md` has the figures.
 //!
 //! A gate with a real store and audit log in a temporary folder (`TMPDIR`), and an executor that answers at once. Holds
-//! `PORTCULLIS_BENCH_HELD` calls (10,000), each with a client that waits, and approves `PORTCULLIS_BENCH_DECIDED` of them
+//! `PORTCULLIS_BENCH_HELD` calls (10,000), each with a client that waits,
+//! of which `PORTCULLIS_BENCH_AT_ONCE` (100) come at the same time, and approves `PORTCULLIS_BENCH_DECIDED` of them
 //! (500), one after the other. Linux only: memory is what `/proc/self/statm` says.
 #![allow(clippy::print_stdout)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -33,6 +34,7 @@ fn number(name: &str, usual: usize) -> usize {
 #[tokio::main]
 async fn main() {
     let (held, decided) = (number("PORTCULLIS_BENCH_HELD", 10_000), number("PORTCULLIS_BENCH_DECIDED", 500));
+    let at_once = number("PORTCULLIS_BENCH_AT_ONCE", 100);
     let folder = tempfile::tempdir().unwrap();
     let (gate, mut heard) = gate(folder.path()).await;
     // What is made once is there before it is measured.
@@ -40,8 +42,13 @@ async fn main() {
     settle(&gate, 1).await;
     let before = resident();
     let began = Instant::now();
-    let calls: Vec<_> = (0..held).map(|n| call(&gate, n)).collect();
-    settle(&gate, held + 1).await;
+    let mut calls = Vec::new();
+    while calls.len() < held {
+        let many = at_once.min(held - calls.len());
+        calls.extend((0..many).map(|n| call(&gate, calls.len() + n)).collect::<Vec<_>>());
+        settle(&gate, calls.len() + 1).await;
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
     let took = began.elapsed();
     let each = resident().saturating_sub(before) / held as u64;
     println!("held {held} calls in {took:.1?}; {each} bytes of resident memory each");
@@ -99,13 +106,12 @@ fn call(gate: &Arc<Gate>, n: usize) -> portcullis::gate::Exchange {
 
 /// Waits until so many calls are held.
 async fn settle(gate: &Gate, many: usize) {
-    for _ in 0..6_000 {
+    for _ in 0..60_000 {
         let counts = gate.store().counts().await.unwrap();
         if counts.first().is_some_and(|counts| counts.waiting as usize >= many) {
-            tokio::time::sleep(Duration::from_millis(500)).await;
             return;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("the calls are not held");
 }

@@ -411,6 +411,9 @@ pub struct CallRecord {
     pub tool_error: Option<bool>,
     /// The approval, if it was held.
     pub approval: Option<String>,
+    /// Whether it is the other way round: a request of the upstream to the agent's side.
+    #[serde(default)]
+    pub from_upstream: bool,
 }
 
 impl CallRecord {

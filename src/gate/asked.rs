@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::inward::ASKS_FOR_SECRET;
 use super::judged::Judged;
 use super::shown;
 use crate::approval::{SELF_APPROVED, Script, Terms};
@@ -48,7 +49,9 @@ pub fn show(approval: &mut ApprovalRecord, terms: &Terms, scripts: &[Script], no
     }
     let floors = approval.call.facets.iter().flat_map(|facet| &facet.floors);
     // What the store saw beside the call does not change with its terms.
-    approval.flags.retain(|flag| [SAME_CALL_WAITING, SAME_CALL_RAN, SEVERAL_EXECUTORS].contains(&flag.as_str()));
+    approval
+        .flags
+        .retain(|flag| [SAME_CALL_WAITING, SAME_CALL_RAN, SEVERAL_EXECUTORS, ASKS_FOR_SECRET].contains(&flag.as_str()));
     approval.flags.extend(floors.map(|floor| floor.why.clone()));
     let unbound = scripts.iter().any(|script| script.content.is_none());
     approval.flags.extend(unbound.then(|| UNBOUND_SCRIPT.to_owned()));
@@ -61,6 +64,7 @@ pub fn flag_sentence(flag: &str) -> String {
     let own = match flag {
         UNBOUND_SCRIPT => "the content of a script that it would run is not bound by your approval",
         SELF_APPROVED => "somebody approved a call of their own agent",
+        ASKS_FOR_SECRET => "the upstream asks the user for what looks like a secret",
         SAME_CALL_WAITING => "the identical call waits beside it, for another client",
         SAME_CALL_RAN => "the identical call has run, and its client did not take the result",
         SEVERAL_EXECUTORS => "other calls to this upstream that wait would run elsewhere: look where this one runs",

@@ -328,6 +328,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         ran_ms: None,
         tool_error: None,
         approval: None,
+        from_upstream: false,
     }
 }
 

@@ -69,6 +69,11 @@ impl Gate {
         if before.call().digest.as_ref() != Some(&editor.seen) {
             return Err(StoreError::Refused(Refused::Digest, Box::new(before)).into());
         }
+        if before.call().from_upstream {
+            let why =
+                "an upstream asked this of its client, and it is its own to change; approve or reject it as it is";
+            return Err(NotEdited::NotHere(why.to_owned()));
+        }
         let message = Arc::new(with_arguments(&before, arguments, self.config().mcp.max_body)?);
         let executor = self.executors.get(&before.call().upstream);
         if executor.is_none_or(|executor| executor.place.digest != before.intent.origin.executor) {

@@ -71,7 +71,11 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    fn new(call: Call, held: Box<Held>, client: Client) -> Option<Self> {
+    fn new(mut call: Call, held: Box<Held>, client: Client) -> Option<Self> {
+        // What runs is read from the store, when it runs: the text does until then, without what was made of it.
+        if let Ok(message) = Message::framed(call.message.bytes().clone()) {
+            call.message = Arc::new(message);
+        }
         let net = Net::under(&call.session.gate, Unsettled::attached(&held.call().id));
         Some(Self { call, held: Arc::from(held), client, _net: net })
     }
@@ -299,7 +303,13 @@ fn kept_reply(id: &str, held: &Held, kept: &crate::approval::Kept) -> Reply {
 }
 
 /// What is stored of a call that begins to wait.
-fn new_held(call: &Call, judged: &Judged, terms: Terms, question: Option<Question>, client: &Client) -> Box<Held> {
+pub(super) fn new_held(
+    call: &Call,
+    judged: &Judged,
+    terms: Terms,
+    question: Option<Question>,
+    client: &Client,
+) -> Box<Held> {
     let gate = &call.session.gate;
     let now = gate.clock.now();
     let task = tasks::asked(call);

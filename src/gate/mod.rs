@@ -17,6 +17,7 @@ mod grants;
 mod headers;
 mod held;
 mod hold;
+mod inward;
 mod judged;
 mod label;
 mod limits;

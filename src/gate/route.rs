@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::link::{Fault, Inbound, Link, Outgoing, UpstreamError};
 use super::{CHANNEL, Permit, claim};
@@ -19,6 +19,7 @@ pub struct Route {
     link: Arc<dyn Link>,
     next: AtomicU64,
     waiting: DashMap<u64, Waiting>,
+    ended: watch::Sender<bool>,
 }
 
 /// A request on its way: where its answer goes, and what its client called things.
@@ -51,8 +52,8 @@ pub struct Flight {
 pub trait Unrouted: Send + Sync + 'static {
     /// A notification, or a request of the server. `related` is the exchange it came with, if that is known and open.
     fn unrouted(
-        &self,
-        route: &Route,
+        self: &Arc<Self>,
+        route: &Arc<Route>,
         message: Message,
         related: Option<mpsc::Sender<Bytes>>,
     ) -> impl Future<Output = ()> + Send;
@@ -64,7 +65,8 @@ impl Route {
     /// Starts sorting what comes in on `inbound`; ends when the link or `owner` does. Whoever lets go of a route lets go
     /// of its link.
     pub fn start<O: Unrouted>(link: Arc<dyn Link>, inbound: mpsc::Receiver<Inbound>, owner: Weak<O>) -> Arc<Self> {
-        let route = Arc::new(Self { link, next: AtomicU64::new(1), waiting: DashMap::new() });
+        let route =
+            Arc::new(Self { link, next: AtomicU64::new(1), waiting: DashMap::new(), ended: watch::Sender::new(false) });
         tokio::spawn(sort(Arc::downgrade(&route), inbound, owner));
         route
     }
@@ -162,6 +164,11 @@ impl Route {
         self.link.close().await;
     }
 
+    /// Whether the link has ended; a closed channel says so too.
+    pub fn ended(&self) -> watch::Receiver<bool> {
+        self.ended.subscribe()
+    }
+
     fn fail(&self, id: u64, error: UpstreamError) {
         if let Some((_, waiting)) = self.waiting.remove(&id) {
             // A client that no longer waits is no fault.
@@ -214,7 +221,7 @@ async fn sort<O: Unrouted>(route: Weak<Route>, mut inbound: mpsc::Receiver<Inbou
         match event {
             Inbound::Message { message, related } => match message.kind() {
                 Kind::Response => answer(&route, message),
-                Kind::Notification | Kind::Request => interim(&route, &*owner, message, related).await,
+                Kind::Notification | Kind::Request => interim(&route, &owner, message, related).await,
             },
             Inbound::Failed { id, error } => route.fail(id, error),
             Inbound::Closed(error) => {
@@ -233,6 +240,7 @@ async fn sort<O: Unrouted>(route: Weak<Route>, mut inbound: mpsc::Receiver<Inbou
 }
 
 fn close(route: &Route, error: &UpstreamError) {
+    route.ended.send_replace(true);
     let open: Vec<u64> = route.waiting.iter().map(|w| *w.key()).collect();
     for id in open {
         route.fail(id, error.clone());
@@ -254,7 +262,7 @@ fn answer(route: &Route, message: Message) {
 }
 
 /// A notification or a request of the server: to the exchange it belongs to, else to the session.
-async fn interim<O: Unrouted>(route: &Route, owner: &O, message: Message, related: Option<u64>) {
+async fn interim<O: Unrouted>(route: &Arc<Route>, owner: &Arc<O>, message: Message, related: Option<u64>) {
     if message.method() == "notifications/progress" {
         // A token that names no open request belongs to one that has ended or was stopped.
         let Some((span, raw)) = message.progress_token() else { return };

@@ -14,13 +14,13 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use dashmap::DashMap;
 use futures_util::FutureExt as _;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::client::Client;
 use super::link::{Era, UpstreamError};
 use super::route::{Route, Unrouted};
 use super::tools::{Offered, list_changed};
-use super::{CHANNEL, Executor, Gate, Permit, call, claim, reply, roots};
+use super::{CHANNEL, Executor, Gate, Permit, call, claim, inward, reply, roots};
 use crate::identity::Agent;
 use crate::message::{Message, id_key};
 use crate::policy::passes;
@@ -54,8 +54,8 @@ pub struct Session {
     exchanges: DashMap<String, Vec<Active>>,
     sequence: AtomicU64,
     used_at: Mutex<Instant>,
-    /// The server's requests that the client has not answered: our number → the server's raw id.
-    asked: DashMap<u64, String>,
+    /// The server's requests that the client has not answered, by our number.
+    asked: DashMap<u64, Asked>,
     outlet: Mutex<Outlet>,
     /// Whether its client ever had a stream open.
     listened: AtomicBool,
@@ -69,6 +69,24 @@ pub(super) struct Handshake {
     pub version: OnceLock<String>,
     /// The upstream's own session to resume, once, after a restart.
     pub resume: Mutex<Option<String>>,
+}
+
+/// A request of the server.
+struct Asked {
+    /// The server's raw id.
+    raw: String,
+    /// Whether the client has it: until then no answer of its counts.
+    is_put: bool,
+    ended: Option<oneshot::Sender<AskedEnd>>,
+}
+
+/// How a request of the server ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AskedEnd {
+    /// The client's answer went to the server.
+    Answered,
+    /// The server does not want it any more.
+    Withdrawn,
 }
 
 /// A request that is being served.
@@ -238,11 +256,15 @@ impl Session {
 
     /// The client's answer to a request of the server; `false` if there is no such request.
     pub async fn respond(self: &Arc<Self>, message: Message) -> bool {
-        let asked = message.id().and_then(|raw| raw.parse().ok()).and_then(|id: u64| self.asked.remove(&id));
-        let Some((_, raw)) = asked.filter(|_| self.agent().is_some()) else { return false };
+        let id = message.id().and_then(|raw| raw.parse::<u64>().ok());
+        let asked = id.and_then(|id| self.asked.remove_if(&id, |_, asked| asked.is_put));
+        let Some((_, asked)) = asked.filter(|_| self.agent().is_some()) else { return false };
         let Some(route) = self.route.load_full() else { return false };
-        match route.tell(Permit::mint(), "", message.with_id(&raw)).await {
-            Ok(()) => true,
+        match route.tell(Permit::mint(), "", message.with_id(&asked.raw)).await {
+            Ok(()) => {
+                let _ = asked.ended.map(|ended| ended.send(AskedEnd::Answered));
+                true
+            }
             Err(error) => {
                 tracing::warn!(upstream = self.executor.id(), %error, "a client's answer was lost");
                 false
@@ -373,43 +395,42 @@ impl Session {
     }
 }
 
-impl Unrouted for Session {
-    async fn unrouted(&self, route: &Route, message: Message, related: Option<mpsc::Sender<Bytes>>) {
-        if let Some(answer) = roots::answer(&self.executor, &message) {
-            if let Err(error) = route.tell(Permit::mint(), "", answer).await {
-                tracing::warn!(upstream = self.executor.id(), %error, "the upstream was not told its root");
-            }
-            return;
+/// The server's requests.
+impl Session {
+    /// A number for a request of the server, and how it will end; none where too many are open.
+    pub(super) fn register(&self, raw: &str) -> Option<(u64, oneshot::Receiver<AskedEnd>)> {
+        if self.asked.len() >= ASKED {
+            self.dropped(&mut self.outlet(), "it asks more than its client answers; requests are dropped");
+            return None;
         }
-        let bytes = match message.method() {
-            "notifications/tools/list_changed" => {
-                self.tools.mark_stale();
-                message.bytes().clone()
-            }
-            "notifications/cancelled" => {
-                // The server withdraws a request of its own: under the number that the client knows.
-                let Some((span, raw)) = message.at(&["params", "requestId"]) else { return };
-                let Some(ours) =
-                    self.asked.iter().find(|asked| id_key(asked.value()) == id_key(raw)).map(|asked| *asked.key())
-                else {
-                    return;
-                };
-                self.asked.remove(&ours);
-                message.spliced(&[(span, ours.to_string())])
-            }
-            _ => match message.id() {
-                Some(_) if self.asked.len() >= ASKED => {
-                    return self
-                        .dropped(&mut self.outlet(), "it asks more than its client answers; requests are dropped");
-                }
-                Some(raw) => {
-                    let ours = self.sequence.fetch_add(1, Ordering::Relaxed);
-                    self.asked.insert(ours, raw.to_owned());
-                    message.with_id(&ours.to_string())
-                }
-                None => message.bytes().clone(),
-            },
-        };
+        let number = self.sequence.fetch_add(1, Ordering::Relaxed);
+        let (ended, end) = oneshot::channel();
+        self.asked.insert(number, Asked { raw: raw.to_owned(), is_put: false, ended: Some(ended) });
+        Some((number, end))
+    }
+
+    /// No answer to it counts any more.
+    pub(super) fn unregister(&self, number: u64) {
+        self.asked.remove(&number);
+    }
+
+    /// Puts a registered request to the client.
+    pub(super) async fn put_as(&self, number: u64, message: &Message, related: Option<&mpsc::Sender<Bytes>>) {
+        if let Some(mut asked) = self.asked.get_mut(&number) {
+            asked.is_put = true;
+        }
+        self.give(message.with_id(&number.to_string()), related).await;
+    }
+
+    /// Puts a request to the client that nobody has to watch.
+    pub(super) async fn put(&self, message: Message, related: Option<mpsc::Sender<Bytes>>) {
+        if let Some((number, _)) = message.id().and_then(|raw| self.register(raw)) {
+            self.put_as(number, &message, related.as_ref()).await;
+        }
+    }
+
+    /// To the exchange that it belongs to, or to the open stream.
+    async fn give(&self, bytes: Bytes, related: Option<&mpsc::Sender<Bytes>>) {
         match related {
             Some(exchange) => {
                 if let Err(lost) = exchange.send(bytes).await {
@@ -418,6 +439,31 @@ impl Unrouted for Session {
             }
             None => self.unread(bytes),
         }
+    }
+}
+
+impl Unrouted for Session {
+    async fn unrouted(self: &Arc<Self>, route: &Arc<Route>, message: Message, related: Option<mpsc::Sender<Bytes>>) {
+        let bytes = match message.method() {
+            _ if message.id().is_some() => return inward::serve(self, route, message, related).await,
+            "notifications/tools/list_changed" => {
+                self.tools.mark_stale();
+                message.bytes().clone()
+            }
+            "notifications/cancelled" => {
+                // The server withdraws a request of its own: under the number that the client knows.
+                let Some((span, raw)) = message.at(&["params", "requestId"]) else { return };
+                let found = self.asked.iter().find(|asked| id_key(&asked.raw) == id_key(raw)).map(|asked| *asked.key());
+                let Some((ours, asked)) = found.and_then(|ours| self.asked.remove(&ours)) else { return };
+                let _ = asked.ended.map(|ended| ended.send(AskedEnd::Withdrawn));
+                if !asked.is_put {
+                    return;
+                }
+                message.spliced(&[(span, ours.to_string())])
+            }
+            _ => message.bytes().clone(),
+        };
+        self.give(bytes, related.as_ref()).await;
     }
 
     fn closed(&self, route: &Arc<Route>, error: &UpstreamError) {

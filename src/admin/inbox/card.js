@@ -371,7 +371,7 @@ function facts(call, place) {
   const agent = [visible(call.agent), call.owner ? el("span", "hint", " of ", visible(call.owner)) : ""];
   const kind = [call.source === "background" ? "background job" : "", call.depth === "sub" ? "started by another agent" : ""];
   const rows = [
-    ["Agent", ...agent],
+    [call.from_upstream ? "Asks agent" : "Agent", ...agent],
     ["Group", visible(call.group), el("span", "hint", kind.filter(Boolean).map((word) => `, ${word}`).join(""))],
     ["Upstream", code(call.upstream), place ? el("span", "hint", " in ", visible(place)) : ""],
     call.tool === null ? ["Method", code(call.method)] : ["Tool", code(call.tool)],
@@ -380,8 +380,9 @@ function facts(call, place) {
 }
 
 /** What approving does, in one sentence. */
-function effect({ client, requirements }, me) {
+function effect({ call, client, requirements }, me) {
   if (requirements.some((need) => need.votes + 1 < need.quorum)) return [el("strong", "", "Counts as one approval;"), " more people are needed before it runs."];
+  if (call.from_upstream) return [el("strong", "", "Asks the agent's side"), " when approved: the upstream's request goes to the client and its model or user, and the upstream gets their answer."];
   const grace = duration(me.hold_grace_ms);
   if (client.task) return [el("strong", "", "Runs at once"), " when approved: the agent has a task for it and asks for its end later."];
   if (client.state === "attached") return [el("strong", "", "Runs at once"), " when approved: the agent is waiting for it."];
