@@ -137,6 +137,7 @@ fn lines(policy: &Policy, space: &Space, tool: &str, text: &str) -> (Value, Valu
         ran_ms: None,
         tool_error: None,
         approval: None,
+        from_upstream: false,
     };
     let mut begin = json!(record);
     let without = begin.to_string().len();
