@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::inward::ASKS_FOR_SECRET;
 use super::judged::Judged;
 use super::shown;
+use super::uses::FIRST_USE;
 use crate::approval::{SELF_APPROVED, Script, Terms};
 use crate::clock::Timestamp;
 use crate::config::ApprovalsConfig;
@@ -48,10 +49,10 @@ pub fn show(approval: &mut ApprovalRecord, terms: &Terms, scripts: &[Script], no
         more.due = Some(now.after(Duration::from_millis(more.after_ms)));
     }
     let floors = approval.call.facets.iter().flat_map(|facet| &facet.floors);
-    // What the store saw beside the call does not change with its terms.
-    approval
-        .flags
-        .retain(|flag| [SAME_CALL_WAITING, SAME_CALL_RAN, SEVERAL_EXECUTORS, ASKS_FOR_SECRET].contains(&flag.as_str()));
+    // What was seen beside the call does not change with its terms.
+    approval.flags.retain(|flag| {
+        [SAME_CALL_WAITING, SAME_CALL_RAN, SEVERAL_EXECUTORS, ASKS_FOR_SECRET, FIRST_USE].contains(&flag.as_str())
+    });
     approval.flags.extend(floors.map(|floor| floor.why.clone()));
     let unbound = scripts.iter().any(|script| script.content.is_none());
     approval.flags.extend(unbound.then(|| UNBOUND_SCRIPT.to_owned()));
@@ -63,6 +64,7 @@ pub fn show(approval: &mut ApprovalRecord, terms: &Terms, scripts: &[Script], no
 pub fn flag_sentence(flag: &str) -> String {
     let own = match flag {
         UNBOUND_SCRIPT => "the content of a script that it would run is not bound by your approval",
+        FIRST_USE => "first use of this tool by this agent",
         SELF_APPROVED => "somebody approved a call of their own agent",
         ASKS_FOR_SECRET => "the upstream asks the user for what looks like a secret",
         SAME_CALL_WAITING => "the identical call waits beside it, for another client",

@@ -394,6 +394,7 @@ impl Gate {
             return Err("the gateway's store does not work, so nothing is forwarded".to_owned());
         }
         self.writes("call.begin", &self.audited(record, evidence))?;
+        self.is_used(record);
         if record.approval.is_none() {
             self.recent.put(record.clone());
         }

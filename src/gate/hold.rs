@@ -17,6 +17,7 @@ use super::release::{self, Released};
 use super::reply::{self, Retry};
 use super::session::{Reply, Session, ToClient};
 use super::unattended::era_word;
+use super::uses::FIRST_USE;
 use super::{Gate, asked, edit, grants, questions, shown, tasks};
 use crate::approval::{Event, Held, Intent, Question, Terms};
 use crate::facet::FloorWhy;
@@ -113,8 +114,12 @@ pub fn hold_question(
     holding(call, held, client)
 }
 
-async fn holding(mut call: Call, held: Box<Held>, client: Client) -> Option<Waiting> {
+async fn holding(mut call: Call, mut held: Box<Held>, client: Client) -> Option<Waiting> {
     let gate = Arc::clone(&call.session.gate);
+    if gate.is_first_use(held.call()).await {
+        held.approval.flags.push(FIRST_USE.to_owned());
+        held.approval.flags.sort();
+    }
     match gate.store.hold(held, gate.config().approvals.max_waiting).await {
         Ok(Holding::Created(held)) => {
             let evidence = call.evidence.take();

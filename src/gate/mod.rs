@@ -43,6 +43,7 @@ mod shown;
 mod tasks;
 mod tools;
 mod unattended;
+mod uses;
 
 pub use asked::flag_sentence;
 pub use beside::LARGE;
@@ -102,6 +103,7 @@ pub struct Gate {
     orphans: Notify,
     rates: limits::Rates,
     turns: beside::Turns,
+    uses: uses::Uses,
     running: DashMap<String, watch::Sender<Option<String>>>,
     events: broadcast::Sender<GateEvent>,
     store_fault: Mutex<Option<String>>,
@@ -313,6 +315,7 @@ impl Gate {
             orphans: Notify::new(),
             rates: limits::Rates::default(),
             turns: beside::Turns::default(),
+            uses: uses::Uses::default(),
             running: DashMap::new(),
             events,
             store_fault: Mutex::default(),

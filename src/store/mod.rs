@@ -631,6 +631,24 @@ impl Store {
         self.database.write(move |tables| tables.once(&key, &value)).await
     }
 
+    /// Keeps that an agent has used a tool.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn used(&self, agent: &str, upstream: &str, tool: &str) -> Result<(), StoreError> {
+        let [agent, upstream, tool] = [agent, upstream, tool].map(str::to_owned);
+        self.database.write(move |tables| tables.used(&agent, &upstream, &tool)).await
+    }
+
+    /// Whether an agent has used a tool.
+    ///
+    /// # Errors
+    /// The database does not work.
+    pub async fn is_used(&self, agent: &str, upstream: &str, tool: &str) -> Result<bool, StoreError> {
+        let [agent, upstream, tool] = [agent, upstream, tool].map(str::to_owned);
+        self.database.read(move |tables| tables.is_used(&agent, &upstream, &tool)).await
+    }
+
     /// Reads such a value.
     ///
     /// # Errors

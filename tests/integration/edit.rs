@@ -321,6 +321,45 @@ async fn paths_hosts_and_command_words_are_seen_whatever_they_look_like() {
 }
 
 #[tokio::test]
+async fn the_first_use_of_a_tool_by_an_agent_is_told() {
+    let home = home(patient());
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let is_first = |held: &Value| held["flags"].as_array().is_some_and(|flags| flags.contains(&json!("first_use")));
+    let answer = agent.begin(1, "write_file", write("notes/a.md", "one")).await;
+    let held = gateway.held(1).await;
+    assert!(is_first(&held[0]), "{}", held[0]);
+    let sentence = json!("first use of this tool by this agent");
+    assert!(held[0]["look_at"].as_array().is_some_and(|look| look.contains(&sentence)), "{}", held[0]);
+    // A call that did not run is no use.
+    let url = format!("approvals/{}/reject", held[0]["id"].as_str().expect("an id"));
+    assert_eq!(gateway.api(Method::POST, &url, json!({ "note": "no" })).await.0, 200);
+    reply(answer, 1).await;
+    let answer = agent.begin(2, "write_file", write("notes/b.md", "one")).await;
+    let held = gateway.held(1).await;
+    assert!(is_first(&held[0]), "{}", held[0]);
+    assert_eq!(gateway.approve(&held[0]).await.0, 200);
+    assert_ne!(reply(answer, 2).await["result"]["isError"], true);
+    let answer = agent.begin(3, "write_file", write("notes/c.md", "one")).await;
+    let held = gateway.held(1).await;
+    assert!(!is_first(&held[0]), "{}", held[0]);
+    assert_eq!(gateway.approve(&held[0]).await.0, 200);
+    reply(answer, 3).await;
+    gateway.terminate();
+
+    // It is kept, and is of that tool alone.
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let _four = agent.begin(4, "write_file", write("notes/d.md", "one")).await;
+    assert!(!is_first(&gateway.held(1).await[0]));
+    let edit = json!({ "path": "notes/a.md", "old_text": "one", "new_text": "two" });
+    let _five = agent.begin(5, "edit_file", edit).await;
+    let held = gateway.held(2).await;
+    let five = held.iter().find(|one| one["call"]["tool"] == "edit_file").expect("the edit");
+    assert!(is_first(five), "{five}");
+}
+
+#[tokio::test]
 async fn a_claim_is_a_sign_and_the_end_is_put_off_within_bounds() {
     let home = home(patient());
     let gateway = home.serve();

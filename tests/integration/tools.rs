@@ -102,7 +102,7 @@ async fn what_is_new_or_changed_is_held_until_it_is_accepted() {
 
     let answer = agent.begin(1, "buy", json!({})).await;
     let held = gateway.held(1).await.remove(0);
-    assert_eq!(held["flags"], json!(["new_tool"]), "{held}");
+    assert_eq!(held["flags"], json!(["first_use", "new_tool"]), "{held}");
     assert_eq!(held["call"]["decided_by"], json!(["floor:new_tool"]), "{held}");
     assert!(held.to_string().contains("no operator has accepted the tool `buy` of `shop`"), "{held}");
     assert_eq!(gateway.approve(&held).await.0, 200);
@@ -413,7 +413,9 @@ async fn wrap_pins_what_it_sees_first() {
         );
     }
     for held in gateway.held(2).await {
-        assert_eq!(held["flags"], json!(["new_tool"]), "{held}");
+        // The other was used before it was changed.
+        let flags = if held["call"]["tool"] == "sell" { json!(["first_use", "new_tool"]) } else { json!(["new_tool"]) };
+        assert_eq!(held["flags"], flags, "{held}");
     }
     let said = second.end();
     assert!(!said.contains("accepted the first list") && said.contains("is new: `sell`"), "{said}");

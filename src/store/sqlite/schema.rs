@@ -136,6 +136,14 @@ CREATE TABLE IF NOT EXISTS counters (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS counters_ended ON counters (ends);
 
+CREATE TABLE IF NOT EXISTS uses (
+    agent TEXT NOT NULL,
+    upstream TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (agent, upstream, tool)
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS notices (
     channel TEXT NOT NULL,
     thread TEXT NOT NULL,

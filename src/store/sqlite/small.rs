@@ -53,6 +53,21 @@ impl Tables<'_> {
         Ok(kept.query_row([key], |row| row.get(0))?)
     }
 
+    pub(in crate::store) fn used(&self, agent: &str, upstream: &str, tool: &str) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "INSERT INTO uses (agent, upstream, tool, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            )?
+            .execute(params![agent, upstream, tool, self.now.as_millis()])?;
+        Ok(())
+    }
+
+    pub(in crate::store) fn is_used(&self, agent: &str, upstream: &str, tool: &str) -> Result<bool, StoreError> {
+        let mut one =
+            self.conn.prepare_cached("SELECT 1 FROM uses WHERE agent = ?1 AND upstream = ?2 AND tool = ?3")?;
+        Ok(one.exists([agent, upstream, tool])?)
+    }
+
     pub(in crate::store) fn value(&self, key: &str) -> Result<Option<String>, StoreError> {
         let mut value =
             self.conn.prepare_cached("SELECT value FROM small WHERE key = ?1 AND (expires IS NULL OR expires > ?2)")?;
