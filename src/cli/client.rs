@@ -15,8 +15,8 @@ use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use super::exit::Exit;
@@ -233,8 +233,9 @@ impl Client {
     ///
     /// # Errors
     /// No answer, or a refusal.
-    pub async fn post(&self, path: &str, body: &serde_json::Value) -> Result<String, Failure> {
-        self.ask(Method::POST, self.url(path, &[])?, Some(body.to_string())).await
+    pub async fn post(&self, path: &str, body: &impl Serialize) -> Result<String, Failure> {
+        let body = serde_json::to_string(body).map_err(|error| Failure::Other(format!("it is no JSON: {error}")))?;
+        self.ask(Method::POST, self.url(path, &[])?, Some(body)).await
     }
 
     /// Deletes `path`.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::agent::Agent;
 use crate::harness::gateway::{Home, PORTCULLIS, TOKEN};
+use crate::harness::peers;
 
 fn portcullis(arguments: &[&str]) -> Command {
     let mut command = Command::new(PORTCULLIS);
@@ -107,6 +108,38 @@ fn a_new_token_is_told_once_and_its_hash_is_good() {
         .split_whitespace()
         .find(|word| hex::encode(<sha2::Sha256 as sha2::Digest>::digest(word.as_bytes())) == hash);
     assert!(token.is_some(), "no word of this has that hash: {said}");
+}
+
+/// Numbers that no double holds go to the tool as they were typed.
+#[tokio::test]
+async fn arguments_that_an_approver_types_keep_every_digit() {
+    let home = Home::new("version: 1\ngroups: { default: { otherwise: ask } }\n", json!({}));
+    let file = home.base().join("tools.json");
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "number" } } });
+    std::fs::write(&file, json!([{ "name": "buy", "inputSchema": schema }]).to_string()).expect("the tools");
+    let server = peers::fixture("changing.py", &[&file.to_string_lossy()]);
+    let upstream = json!({ "shop": { "command": server, "root": ".", "new_tools": "accept" } });
+    let home = home.with("upstreams", upstream);
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("shop")).await;
+    let answer = agent.begin(1, "buy", json!({ "n": 1 })).await;
+    let id = gateway.held(1).await[0]["id"].as_str().expect("an id").to_owned();
+    let token_file = home.base().join("token");
+    std::fs::write(&token_file, TOKEN).expect("a file");
+    let approve = |arguments: &str| {
+        let mut command = portcullis(&["approvals", "approve", &id, "--arguments", arguments]);
+        command.args(["--url", &gateway.admin, "--token-file", &token_file.to_string_lossy()]);
+        command
+    };
+    approve("{\"n\": 1").assert().code(1);
+    let beyond = approve("{\"n\": 18446744073709551617}").assert().code(1).get_output().stderr.clone();
+    assert!(String::from_utf8_lossy(&beyond).contains("beyond 64 bits"), "refused, and not rounded");
+    approve("{\"n\": [0.1234567890123456789012345, 1.00, 9007199254740993]}").assert().success();
+    let ran = crate::harness::agent::reply(answer, 1).await;
+    let texts = ran["result"]["content"].as_array().expect("texts").iter();
+    let arguments = json!({ "n": ["0.1234567890123456789012345", "1.00", 9_007_199_254_740_993_u64] });
+    let told = texts.filter_map(|text| serde_json::from_str(text["text"].as_str()?).ok());
+    assert!(told.collect::<Vec<Value>>().contains(&arguments), "{ran}");
 }
 
 /// `approvals list|show|approve|reject` against a running gateway.

@@ -110,6 +110,32 @@ async fn calls_are_opened_and_decided_by_keys_and_the_terminal_is_given_back() {
     drop(waits);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_claimed_and_approved_and_remembered_by_keys() {
+    let home = Home::new(POLICY, json!({ "work": { "workspace": true, "root": "$ROOT" } }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let arguments = json!({ "path": "a.md", "content": "a" });
+    let answer = agent.begin(1, "write_file", arguments.clone()).await;
+    gateway.held(1).await;
+    let steps = json!([
+        ["1 call waits for a decision", "\r"],
+        ["c look", "c"],
+        ["you are looking", "m"],
+        ["approve and remember: 1 to", "1"],
+        ["and remember this?", "y"],
+        ["nothing waits for a decision", "q"],
+    ]);
+    let (said, end) = at_a_terminal(&gateway, &home, steps);
+    assert_eq!(end, json!({ "status": 0, "restored": true, "left": [] }), "{said:?}");
+    assert!(said.contains("until it ends, without a question:"), "{said:?}");
+    assert_ne!(reply(answer, 1).await["result"]["isError"], true);
+    let again = agent.call(2, "write_file", arguments).await;
+    assert_ne!(again["result"]["isError"], true, "it passes without a question: {again}");
+    let grants = gateway.get("grants").await;
+    assert_eq!((&grants["items"][0]["state"], &grants["items"][0]["used"]), (&json!("active"), &json!(1)), "{grants}");
+}
+
 #[test]
 fn without_a_terminal_it_says_lines() {
     // `cli::` watches without one; here only that no terminal is looked for.

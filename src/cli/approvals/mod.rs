@@ -8,8 +8,9 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::client::{Client, Connect, Failure, Format, print, read};
 use super::exit::Exit;
@@ -29,7 +30,7 @@ pub enum Approvals {
     Approve(Approve),
     /// Refuse a held call; the agent is told the note
     Reject(Reject),
-    /// At a terminal a live list, with keys to open, approve and reject; elsewhere a line for everything that happens
+    /// At a terminal a live list, with keys to open, claim, approve, remember and reject; elsewhere a line for everything that happens
     Watch(Watch),
 }
 
@@ -203,16 +204,11 @@ impl Approve {
         }
         let remember =
             self.remember.as_deref().map(|text| remembered(text, self.ttl, self.uses, self.bound.as_deref()));
-        let mut body = json!({"digest": digest, "note": self.note, "remember": remember.transpose()?});
-        if let Some(arguments) = &self.arguments {
-            let arguments: serde_json::Value = serde_json::from_str(arguments)
-                .map_err(|error| Failure::Other(format!("--arguments is no JSON: {error}")))?;
-            if let Some(body) = body.as_object_mut() {
-                body.insert("arguments".to_owned(), arguments);
-            }
-        }
+        let arguments = self.arguments.as_deref().map(serde_json::from_str).transpose();
+        let arguments = arguments.map_err(|error| Failure::Other(format!("--arguments is no JSON: {error}")))?;
+        let body = Approval { digest, note: self.note, remember: remember.transpose()?, arguments };
         let answer = client.post(&format!("approvals/{}/approve", self.id), &body).await?;
-        if human && self.arguments.is_some() {
+        if human && body.arguments.is_some() {
             let view: ApprovalView = read(&answer)?;
             if view.approval.state == ApprovalState::Waiting {
                 show(&client, &view).await?;
@@ -221,6 +217,16 @@ impl Approve {
         }
         if human { print(&text::decided(&read(&answer)?)) } else { print(&answer) }
     }
+}
+
+/// What is sent to approve.
+#[derive(Serialize)]
+struct Approval<'a> {
+    digest: String,
+    note: Option<String>,
+    remember: Option<serde_json::Value>,
+    /// As they were typed: a number may have more digits than a double holds.
+    arguments: Option<&'a RawValue>,
 }
 
 /// `path=docs/` as the API takes it.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::Event;
+use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -17,11 +18,17 @@ use super::watch::{RETRY, is_final};
 use super::{Page, card, fetch, text};
 use crate::cli::client::{Client, Connect, Failure, Format, read};
 use crate::clock::Clock;
-use crate::record::{ApprovalRecord, ApprovalView};
+use crate::record::{ApprovalRecord, ApprovalView, Remember};
 use crate::serve;
 
 /// How often the time that is left is drawn anew.
 const TICK: Duration = Duration::from_secs(1);
+
+/// Whose token it is.
+#[derive(Deserialize)]
+struct Me {
+    name: String,
+}
 
 /// What comes from the gateway.
 enum News {
@@ -47,6 +54,7 @@ pub fn is_wanted(connect: &Connect) -> bool {
 /// The gateway is not there at first, the token is no good, or the terminal does not work.
 pub async fn run(connect: &Connect) -> Result<(), Failure> {
     let client = Arc::new(connect.client()?);
+    let me: Me = read(&client.get("me", &[]).await?)?;
     let first = waiting(&client).await?;
     let (sender, mut news) = mpsc::channel(256);
     let follower = tokio::spawn(follow(Arc::clone(&client), sender));
@@ -60,7 +68,7 @@ pub async fn run(connect: &Connect) -> Result<(), Failure> {
     }
     let (terminal, mut keys) = Terminal::take()?;
     let (columns, rows) = crossterm::terminal::size()?;
-    let mut screen = Screen::new(columns, rows);
+    let mut screen = Screen::new(columns, rows, &me.name);
     screen.all(first);
     let mut ticks = tokio::time::interval(TICK);
     let ended = loop {
@@ -119,8 +127,21 @@ async fn done(client: &Client, screen: &mut Screen, act: Act) -> Result<(), Fail
             screen.open(&view, &whole);
             return Ok(());
         }
-        Act::Approve { id, digest } => {
-            client.post(&format!("approvals/{id}/approve"), &json!({ "digest": digest })).await?
+        Act::Claim { id, release } => {
+            let answer = client.post(&format!("approvals/{id}/claim"), &json!({ "release": release })).await?;
+            screen.changed(read(&answer)?);
+            return Ok(());
+        }
+        Act::Approve { id, digest, remember } => {
+            let remember = remember.map(|option| Remember {
+                scope: option.scope,
+                path: option.path,
+                command: option.command,
+                ttl_ms: Some(option.ttl_ms),
+                uses: Some(option.uses),
+                bound: option.bound.first().copied(),
+            });
+            client.post(&format!("approvals/{id}/approve"), &json!({ "digest": digest, "remember": remember })).await?
         }
         Act::Reject { id, note } => client.post(&format!("approvals/{id}/reject"), &json!({ "note": note })).await?,
         Act::Quit => return Ok(()),

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::cli::approvals::text::left;
+use crate::cli::approvals::text::{left, span};
 use crate::clock::Timestamp;
 use crate::pattern::visible;
-use crate::record::{ApprovalState, ApprovalView, ClientState, Severity, word};
+use crate::record::{ApprovalState, ApprovalView, ClientState, GrantBound, GrantOption, Severity, word};
 
 /// Characters of a note that can be typed.
 const NOTE: usize = 500;
@@ -23,6 +23,15 @@ pub enum Act {
         id: String,
         /// The digest of what was shown.
         digest: String,
+        /// What is to pass without a question from then on.
+        remember: Option<GrantOption>,
+    },
+    /// Show the others that somebody looks at it, or that nobody does any more.
+    Claim {
+        /// The approval.
+        id: String,
+        /// Whether it is given up.
+        release: bool,
     },
     /// Refuse it.
     Reject {
@@ -52,8 +61,10 @@ pub struct Card {
 /// What is asked at the bottom of a card.
 #[derive(Clone, PartialEq, Debug)]
 enum Question {
-    /// `y`, or the word where it is severe.
-    Approve(String),
+    /// `y`, or the word where it is severe; and what is to be remembered.
+    Approve(String, Option<Box<GrantOption>>),
+    /// Which of the options is to be remembered: its number.
+    Remember(Vec<GrantOption>),
     /// A note.
     Reject(String),
 }
@@ -70,12 +81,14 @@ pub struct Screen {
     /// Why there is no news, while there is none.
     lost: Option<String>,
     size: (usize, usize),
+    /// Who looks at it.
+    me: String,
 }
 
 impl Screen {
-    /// Of so many columns and rows.
-    pub fn new(columns: u16, rows: u16) -> Self {
-        let mut screen = Self::default();
+    /// Of so many columns and rows, for an approver.
+    pub fn new(columns: u16, rows: u16, me: &str) -> Self {
+        let mut screen = Self { me: me.to_owned(), ..Self::default() };
         screen.resize(columns, rows);
         screen
     }
@@ -190,7 +203,9 @@ impl Screen {
             KeyCode::Char(' ') | KeyCode::PageDown => self.scroll(page),
             KeyCode::PageUp => self.scroll(-page),
             KeyCode::Enter => return self.card.as_ref().map(|card| Act::Open(card.id.clone())),
-            KeyCode::Char('a') => self.ask_to_approve(),
+            KeyCode::Char('a') => self.ask_to_approve(None),
+            KeyCode::Char('m') => self.ask_what_to_remember(),
+            KeyCode::Char('c') => return self.claimed(),
             KeyCode::Char('r') if self.is_decidable() => {
                 self.message.clear();
                 self.question = Some(Question::Reject(String::new()));
@@ -200,17 +215,49 @@ impl Screen {
         None
     }
 
-    fn ask_to_approve(&mut self) {
+    fn ask_to_approve(&mut self, remember: Option<GrantOption>) {
+        if self.is_approvable() {
+            self.message.clear();
+            self.question = Some(Question::Approve(String::new(), remember.map(Box::new)));
+        }
+    }
+
+    fn ask_what_to_remember(&mut self) {
+        if !self.is_approvable() {
+            return;
+        }
+        let view = self.card.as_ref().and_then(|card| self.waiting.get(&card.id));
+        let options = view.map(|view| view.approval.grant_options.clone()).unwrap_or_default();
+        self.message = match options.is_empty() {
+            true => "nothing of it can be remembered".to_owned(),
+            // Nobody chooses what they cannot read.
+            false if self.drawn_options(&options).len() > self.room() => {
+                "the window is too small for what can be remembered".to_owned()
+            }
+            false => {
+                self.question = Some(Question::Remember(options));
+                String::new()
+            }
+        };
+    }
+
+    /// Whether what is shown may be approved now: it waits so, and what is severe was looked at.
+    fn is_approvable(&mut self) -> bool {
         if !self.is_decidable() {
-            return;
+            return false;
         }
-        let Some(card) = &self.card else { return };
-        if card.seen < card.lines.len() && card.severity >= Severity::High {
+        let is_seen =
+            self.card.as_ref().is_some_and(|card| card.seen >= card.lines.len() || card.severity < Severity::High);
+        if !is_seen {
             self.message = "look at all of it first: space goes on".to_owned();
-            return;
         }
-        self.message.clear();
-        self.question = Some(Question::Approve(String::new()));
+        is_seen
+    }
+
+    fn claimed(&self) -> Option<Act> {
+        let view = self.waiting.get(&self.card.as_ref()?.id)?;
+        let is_mine = view.approval.claimed.as_ref().is_some_and(|claim| claim.by == self.me);
+        Some(Act::Claim { id: view.approval.id.clone(), release: is_mine })
     }
 
     /// Whether what is shown still waits, as it is shown.
@@ -234,18 +281,27 @@ impl Screen {
                 self.message = "nothing was decided".to_owned();
                 None
             }
-            (Question::Approve(typed), key) => {
+            (Question::Remember(options), key) => {
+                let number = if let KeyCode::Char(c) = key { c.to_digit(10) } else { None };
+                let chosen = number.and_then(|number| options.into_iter().nth((number as usize).checked_sub(1)?));
+                match chosen {
+                    Some(option) => self.ask_to_approve(Some(option)),
+                    None => self.message = "nothing was decided".to_owned(),
+                }
+                None
+            }
+            (Question::Approve(typed, remember), key) => {
                 let severe = card.severity >= Severity::High;
                 let typed = match (key, severe) {
-                    (KeyCode::Char('y'), false) => return self.approved(card),
-                    (KeyCode::Enter, true) if typed == "yes" => return self.approved(card),
+                    (KeyCode::Char('y'), false) => return self.approved(card, remember),
+                    (KeyCode::Enter, true) if typed == "yes" => return self.approved(card, remember),
                     (KeyCode::Char(c), true) if "yes".starts_with(&format!("{typed}{c}")) => format!("{typed}{c}"),
                     _ => {
                         self.message = "nothing was decided".to_owned();
                         return None;
                     }
                 };
-                self.question = Some(Question::Approve(typed));
+                self.question = Some(Question::Approve(typed, remember));
                 None
             }
             (Question::Reject(note), KeyCode::Enter) => {
@@ -264,8 +320,9 @@ impl Screen {
         }
     }
 
-    fn approved(&mut self, card: Card) -> Option<Act> {
-        self.is_decidable().then_some(Act::Approve { id: card.id, digest: card.digest })
+    fn approved(&mut self, card: Card, remember: Option<Box<GrantOption>>) -> Option<Act> {
+        let remember = remember.map(|option| *option);
+        self.is_decidable().then_some(Act::Approve { id: card.id, digest: card.digest, remember })
     }
 
     fn step(&mut self, by: isize) -> Option<Act> {
@@ -340,13 +397,14 @@ impl Screen {
             let approval = &row.approval;
             let severity = if approval.severity == Severity::Normal { String::new() } else { word(approval.severity) };
             let client = if approval.client.state == ClientState::Gone { "gone" } else { "" };
+            let looks = looked_at(row, now).map_or_else(String::new, |by| format!("[{by}] "));
             let agent = cut(&visible(&approval.call.agent), wide);
             let label = visible(&approval.call.label);
             if at == selected {
                 marked = Some(lines.len());
             }
             lines.push(format!(
-                "{:>7}  {severity:8}  {agent:wide$}  {client:4}  {label}",
+                "{:>7}  {severity:8}  {agent:wide$}  {client:4}  {looks}{label}",
                 left(approval.expires_at, now)
             ));
         }
@@ -358,26 +416,65 @@ impl Screen {
         let title = left.unwrap_or_else(|| "it does not wait any more".to_owned());
         let below = card.lines.len().saturating_sub(card.top + self.room());
         let more = if below > 0 { format!(" · {below} more lines below") } else { String::new() };
-        let mut lines = vec![format!("{title}{more}"), String::new()];
-        lines.extend(card.lines.iter().skip(card.top).take(self.room()).cloned());
+        let looks = self.waiting.get(&card.id).and_then(|view| looked_at(view, now));
+        let looks = looks.map_or_else(String::new, |by| match by == visible(&self.me) {
+            true => " · you are looking".to_owned(),
+            false => format!(" · {by} is looking"),
+        });
+        let mut lines = vec![format!("{title}{looks}{more}"), String::new()];
+        match &self.question {
+            Some(Question::Remember(options)) => lines.extend(self.drawn_options(options)),
+            Some(Question::Approve(_, Some(option))) => {
+                lines.extend(self.drawn_options(std::slice::from_ref(option)));
+            }
+            _ => lines.extend(card.lines.iter().skip(card.top).take(self.room()).cloned()),
+        }
         (lines, None)
+    }
+
+    /// What would pass without a question, and for how long.
+    fn drawn_options(&self, options: &[GrantOption]) -> Vec<String> {
+        let told = options.iter().enumerate().flat_map(|(at, option)| {
+            let whose = match option.bound.first() {
+                Some(GrantBound::Session) => "in this session",
+                Some(GrantBound::Agent) | None => "of this agent",
+            };
+            let bounds = format!("for {}, {} calls, {whose}", span(option.ttl_ms / 1000), option.uses);
+            let number = if options.len() > 1 { format!("{}  ", at + 1) } else { String::new() };
+            wrapped(&format!("{number}{} ({bounds})", visible(&option.sentence)), self.size.0)
+        });
+        std::iter::once("until it ends, without a question:".to_owned()).chain(told).collect()
     }
 
     fn prompt(&self) -> String {
         match (&self.question, &self.card) {
-            (Some(Question::Approve(typed)), Some(card)) if card.severity >= Severity::High => {
-                format!("severity {}: type yes and Enter to approve; Esc: not now > {typed}", word(card.severity))
+            (Some(Question::Approve(typed, remember)), Some(card)) if card.severity >= Severity::High => {
+                let and = if remember.is_some() { " and remember" } else { "" };
+                format!("severity {}: type yes and Enter to approve{and}; Esc: not now > {typed}", word(card.severity))
             }
-            (Some(Question::Approve(_)), _) => "approve exactly this? y: yes; any other key: not now".to_owned(),
+            (Some(Question::Approve(_, Some(_))), _) => {
+                "approve the call, and remember this? y: yes; any other key: not now".to_owned()
+            }
+            (Some(Question::Approve(..)), _) => "approve exactly this? y: yes; any other key: not now".to_owned(),
+            (Some(Question::Remember(options)), _) => {
+                format!("approve and remember: 1 to {}; any other key: not now", options.len().min(9))
+            }
             (Some(Question::Reject(note)), _) => {
                 let note = visible(note);
                 let shown: String = note.chars().skip(note.chars().count().saturating_sub(40)).collect();
                 format!("reject; a note for the agent, Enter sends, Esc: not now > {shown}")
             }
-            (None, Some(_)) => "a approve · r reject · j k space scroll · Enter again · Esc back · q quit".to_owned(),
+            (None, Some(_)) => {
+                "a approve · m and remember · r reject · c look · j k space scroll · Esc back · q quit".to_owned()
+            }
             (None, None) => "j k move · Enter open · q quit".to_owned(),
         }
     }
+}
+
+/// Who says that they look at it.
+fn looked_at(view: &ApprovalView, now: Timestamp) -> Option<String> {
+    view.approval.claimed.as_ref().filter(|claim| claim.until > now).map(|claim| visible(&claim.by))
 }
 
 /// At most so many columns.
@@ -448,7 +545,7 @@ mod tests {
     }
 
     fn opened(severity: Severity, lines: usize) -> Screen {
-        let mut screen = Screen::new(80, 24);
+        let mut screen = Screen::new(80, 24, "ana");
         let view = view("apr_1", severity, "write a");
         screen.all(vec![view.clone()]);
         assert_eq!(press(&mut screen, "\n"), Some(Act::Open("apr_1".into())));
@@ -457,12 +554,12 @@ mod tests {
     }
 
     fn approve() -> Option<Act> {
-        Some(Act::Approve { id: "apr_1".into(), digest: "sha256:d".into() })
+        Some(Act::Approve { id: "apr_1".into(), digest: "sha256:d".into(), remember: None })
     }
 
     #[test]
     fn the_most_urgent_is_first_and_no_key_decides_what_was_not_opened() {
-        let mut screen = Screen::new(80, 24);
+        let mut screen = Screen::new(80, 24, "ana");
         let evil = "write \u{1b}[2J\u{202e}x\nlast line";
         screen.all(vec![view("apr_1", Severity::Normal, "read b"), view("apr_2", Severity::Critical, evil)]);
         let (lines, marked) = screen.drawn(now());
@@ -480,7 +577,7 @@ mod tests {
 
     #[test]
     fn what_is_selected_stays_so_when_others_come_and_go() {
-        let mut screen = Screen::new(80, 24);
+        let mut screen = Screen::new(80, 24, "ana");
         screen.all(vec![view("apr_1", Severity::Normal, "a"), view("apr_2", Severity::Normal, "b")]);
         press(&mut screen, "j");
         screen.changed(view("apr_0", Severity::Critical, "c"));
@@ -538,7 +635,7 @@ mod tests {
 
     #[test]
     fn every_character_is_on_the_screen_whatever_its_width() {
-        let mut screen = Screen::new(20, 24);
+        let mut screen = Screen::new(20, 24, "ana");
         let view = view("apr_1", Severity::High, "a");
         screen.all(vec![view.clone()]);
         screen.open(&view, &format!("{}end", "字".repeat(25)));
@@ -561,5 +658,63 @@ mod tests {
         assert!(screen.question.is_none());
         let quit = screen.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
         assert_eq!(quit, Some(Act::Quit));
+    }
+
+    fn option(sentence: &str) -> GrantOption {
+        let option = serde_json::json!({"scope": "exact", "path": null, "command": null, "sentence": sentence,
+            "ttl_ms": 900_000, "max_ttl_ms": 900_000, "uses": 10, "bound": ["session", "agent"]});
+        serde_json::from_value(option).unwrap()
+    }
+
+    #[test]
+    fn what_is_remembered_is_chosen_read_and_confirmed() {
+        let mut screen = opened(Severity::Normal, 3);
+        assert_eq!(press(&mut screen, "m"), None);
+        assert!(screen.drawn(now()).0[22].contains("nothing of it can be remembered"));
+        let mut view = view("apr_1", Severity::Normal, "write a");
+        view.approval.grant_options = vec![option("this very call"), option("write_file below \u{202e}docs/")];
+        screen.changed(view.clone());
+        press(&mut screen, "m");
+        let lines = screen.drawn(now()).0;
+        assert_eq!(lines[3], "1  this very call (for 15m00s, 10 calls, in this session)");
+        assert!(lines[4].starts_with(r"2  write_file below \u{202e}docs/ (for"), "{}", lines[4]);
+        assert_eq!(press(&mut screen, "3y"), None, "there is no third");
+        assert_eq!(press(&mut screen, "m2"), None);
+        assert!(screen.drawn(now()).0[3].starts_with(r"write_file below \u{202e}docs/ (for"));
+        let chosen = view.approval.grant_options[1].clone();
+        let act = Act::Approve { id: "apr_1".into(), digest: "sha256:d".into(), remember: Some(chosen) };
+        assert_eq!(press(&mut screen, "y"), Some(act));
+        assert_eq!(press(&mut screen, "ay"), approve(), "nothing is left of it");
+
+        // Not where there is no room to read it, and not before what is severe was looked at.
+        screen.resize(80, 6);
+        press(&mut screen, "m");
+        assert!(screen.question.is_none());
+        let mut screen = opened(Severity::High, 50);
+        view.approval.severity = Severity::High;
+        screen.changed(view.clone());
+        press(&mut screen, "m");
+        assert!(screen.question.is_none());
+        press(&mut screen, "  m1");
+        assert_eq!(press(&mut screen, "y"), None);
+        assert!(matches!(press(&mut screen, "es\n"), Some(Act::Approve { remember: Some(_), .. })));
+    }
+
+    #[test]
+    fn a_claim_is_put_up_and_taken_down() {
+        let mut screen = opened(Severity::Normal, 3);
+        let claim = |release| Some(Act::Claim { id: "apr_1".into(), release });
+        assert_eq!(press(&mut screen, "c"), claim(false));
+        for (by, release, told) in [("ana", true, "you are looking"), ("eve", false, "eve is looking")] {
+            let mut claimed = view("apr_1", Severity::Normal, "write a");
+            let until = now().after(Duration::from_secs(60));
+            claimed.approval.claimed = Some(crate::record::ClaimRecord { by: by.into(), until });
+            screen.changed(claimed);
+            assert!(screen.drawn(now()).0[0].contains(told), "{}", screen.drawn(now()).0[0]);
+            assert!(!screen.drawn(until).0[0].contains(told), "its time is over");
+            assert_eq!(press(&mut screen, "c"), claim(release));
+        }
+        press(&mut screen, "\u{1b}");
+        assert!(screen.drawn(now()).0[2].contains("[eve] write a"), "{}", screen.drawn(now()).0[2]);
     }
 }
