@@ -379,6 +379,98 @@ async fn a_question_is_answered_on_a_page_of_its_own() {
     inbox.browser.quit().await;
 }
 
+/// The tools with what policy says of them in each group; they follow the policy, and are searched.
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_have_a_page_of_their_own() {
+    let inbox = Inbox::open().await;
+    inbox.agent().await.request(1, "tools/list", json!({})).await;
+    inbox.page("tools").await;
+    let row = |tool: &str| format!("#tools-accepted [data-tool='work/{tool}']");
+    inbox.browser.see(&format!("{} [data-group=default][data-verdict=ask]", row("write_file"))).await;
+    inbox.browser.see(&format!("{} [data-group=default][data-verdict=depends]", row("read_file"))).await;
+    inbox.is_accessible("the tools").await;
+    inbox.click(&format!("{} summary", row("write_file"))).await;
+    inbox.says(&row("write_file"), "Digest").await;
+    inbox.is_accessible("a tool").await;
+    inbox.resize(360).await;
+    inbox.fits(360).await;
+    inbox.is_accessible("the tools on a phone").await;
+    inbox.resize(1000).await;
+    inbox.write("#tools-search", "read_file").await;
+    let shown =
+        "return [...document.querySelectorAll('#tools [data-tool]')].filter((one) => one.checkVisibility()).length";
+    eventually("the one that is searched for", || async { (inbox.browser.run(shown).await == json!(1)).then_some(()) })
+        .await;
+
+    // Another policy says something else of the same tools.
+    inbox.home.write_policy("version: 1\ngroups: { default: { otherwise: deny } }\n");
+    inbox.browser.see(&format!("{} [data-group=default][data-verdict=deny]", row("read_file"))).await;
+    inbox.browser.quit().await;
+}
+
+/// On an ordinary screen the first card can be decided without scrolling, and what is severe only after it was scrolled.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_buttons_of_the_card_that_is_looked_at_are_at_hand() {
+    let inbox = Inbox::open().await;
+    let metrics = json!({ "width": 1440, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
+    inbox.browser.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
+    let agent = inbox.agent().await;
+    let lines: String = (1..=200).map(|n| format!("line {n}\n")).collect();
+    let _one = agent.begin(1, "write_file", write("docs/plan.md", &lines)).await;
+    inbox.says(CARD, "+ line 1").await;
+    let _two = agent.begin(2, "write_file", write("docs/b.md", &lines)).await;
+    let _three =
+        agent.begin(3, "execute_cmd", json!({ "command": format!("rm docs/plan.md # {}", "x ".repeat(2_000)) })).await;
+    inbox.gateway.held(3).await;
+    eventually("three cards", || async {
+        let cards = inbox.browser.run(&format!("return document.querySelectorAll('{CARD}').length")).await;
+        (cards == json!(3)).then_some(())
+    })
+    .await;
+    // Severe comes first: its buttons are there, and it cannot be approved yet.
+    let at_hand = |card: &str| {
+        format!(
+            "const card = document.querySelector('{card}'), button = card.querySelector('[data-action=approve]');
+             const {{ top, bottom }} = button.getBoundingClientRect();
+             return [top > 0 && bottom <= innerHeight, !button.disabled, card.classList.contains('current'), document.querySelectorAll('.current').length];"
+        )
+    };
+    let is = async |card: &str, what: Value| {
+        eventually(&format!("{card}: {what}"), || async {
+            (inbox.browser.run(&at_hand(card)).await == what).then_some(())
+        })
+        .await;
+    };
+    let severe = "[data-severity=high]";
+    inbox.browser.run("scrollTo(0, 0)").await;
+    is(severe, json!([true, false, true, 1])).await;
+    inbox.is_accessible("a card with its buttons at hand").await;
+
+    // The next takes its turn when that one is scrolled away; for a moment no click counts.
+    let watch = "window.guarded = null;
+        const approve = arguments[0] ?? document.querySelectorAll('#waiting [data-severity=normal] [data-action=approve]')[0];
+        const card = approve.closest('.card');
+        new MutationObserver(() => { if (card.matches('.current')) window.guarded ??= approve.disabled; }).observe(card, { attributeFilter: ['class'] });
+        const end = card.getBoundingClientRect().top + scrollY;
+        scrollTo(0, end - 100);";
+    inbox.browser.run(watch).await;
+    let first = "[data-severity=normal]";
+    is(first, json!([true, true, true, 1])).await;
+    let order = inbox
+        .browser
+        .run("return [...document.querySelectorAll('#waiting .card')].map((card) => card.dataset.severity)")
+        .await;
+    assert_eq!(order, json!(["high", "normal", "normal"]));
+
+    // An ordinary one is decided from there.
+    inbox.click(&format!("{first} [data-action=reject]")).await;
+    inbox.gateway.held(2).await;
+    inbox.resize(360).await;
+    inbox.fits(360).await;
+    inbox.is_accessible("buttons at hand on a phone").await;
+    inbox.browser.quit().await;
+}
+
 /// The pictures in `docs/img/`: run by hand (`cargo test --test integration pictures -- --ignored`).
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "makes the pictures of the README anew"]

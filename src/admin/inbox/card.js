@@ -7,6 +7,8 @@ import { clockTime, duration, tick } from "./time.js";
 import { definition } from "./tools.js";
 
 const OPEN_AT_FIRST = 3;
+/** At the bottom of the screen the buttons may cover so much, px: what is behind them is not seen. */
+const BAR = 150;
 /** How much more time one click asks for, ms; the gateway bounds it. */
 const MORE_TIME = 600_000;
 /** Calls of a session that are shown beside one. */
@@ -24,7 +26,10 @@ export class Card {
     this.details = this.element.querySelector("details");
     this.element.dataset.approvalId = approval.id;
     this.details.open = siblings < OPEN_AT_FIRST;
-    this.details.addEventListener("toggle", () => this.render());
+    this.details.addEventListener("toggle", () => {
+      this.render();
+      this.guardButtons();
+    });
     // "Show all" of a long text: what was hidden is there now.
     this.details.addEventListener("click", (event) => {
       if (event.target.closest("button")) setTimeout(() => this.moved());
@@ -44,7 +49,7 @@ export class Card {
     this.watcher = new IntersectionObserver((seen) => {
       this.atEnd = seen.at(-1).isIntersecting;
       this.looked();
-    });
+    }, { rootMargin: `0px 0px -${BAR}px 0px` });
     this.watcher.observe(this.slot("end"));
     this.update(approval);
   }
@@ -246,7 +251,7 @@ export class Card {
     const { call, flags, definition: digest } = this.approval;
     const slot = this.slot("tool");
     if (!flags.includes("new_tool")) return slot.replaceChildren();
-    const note = "Approving lets this one call run. The tool itself is accepted below, under tools, by an operator.";
+    const note = "Approving lets this one call run. The tool itself is accepted on the page Tools, by an operator.";
     try {
       const which = { upstream: call.upstream, name: call.tool, ...(digest && { digest }) };
       const detail = await get(`tools/definition?${new URLSearchParams(which)}`);
@@ -276,7 +281,7 @@ export class Card {
     const isOpen = approval.state === "waiting";
     const mayDecide = me.roles.includes("approver");
     const { why_not: whyNot } = approval.you;
-    this.slot("decide").hidden = !isOpen;
+    this.slot("decide").hidden = this.slot("bar").hidden = !isOpen;
     const what = mayDecide && !whyNot ? effect(approval, me) : [mayDecide ? visible(`${sentenceCase(whyNot)}.`) : LOOK_ONLY];
     this.slot("effect").replaceChildren(...what);
     this.button("approve").hidden = Boolean(whyNot);
@@ -348,7 +353,8 @@ export class Card {
   /** While guarded, a click does nothing: it was meant for what stood here a moment ago. */
   setGuarded(guarded) {
     this.isGuarded = guarded;
-    this.guardButtons();
+    // Those of a closed card are not there; it looks when it opens.
+    if (this.details.open) this.guardButtons();
   }
 
   guardButtons() {

@@ -15,11 +15,13 @@ const GUARD = 400;
 /** How long a settled card stays to be read, ms. */
 const LINGER = 8000;
 const MOST_WAITING = 1000;
-const MOST_TOOLS = 2000;
+/** A card of which less than this is left on the screen, px, has had its turn. */
+const LEAST = 180;
 
 const by = (id) => document.getElementById(id);
 const cards = new Map();
 const deck = new Deck(cards, { moved: () => guard() });
+let current, turning;
 let me, recent, tools, pages, unfollow, guardTimer, focused;
 
 start();
@@ -35,6 +37,9 @@ async function start() {
   });
   setInterval(() => tick(), 1000);
   listen(deck);
+  addEventListener("scroll", turnSoon, { passive: true });
+  addEventListener("resize", turnSoon);
+  by("waiting").addEventListener("toggle", turnSoon, { capture: true });
   addEventListener("hashchange", openLinked);
   by("notify").addEventListener("click", async () => {
     await Notification.requestPermission();
@@ -96,6 +101,7 @@ function open(who) {
   by("nav-questions").hidden = !me.clarifications;
   pages ??= new Pages(me);
   pages.me = me;
+  pages.tools = tools;
   by("person").textContent = me.name;
   by("version").textContent = `Portcullis ${me.version}`;
   unfollow?.();
@@ -129,12 +135,12 @@ function connection(state) {
 }
 
 async function load() {
-  const [waiting, approved, calls, offered, policy] = await Promise.all([
+  const [waiting, approved, calls, policy] = await Promise.all([
     all("approvals?limit=200&state=waiting", MOST_WAITING),
     all("approvals?limit=200&state=approved", MOST_WAITING), // decided, and waiting for their agents
     get("calls?limit=50"),
-    all("tools?limit=200", MOST_TOOLS),
     get("policy"),
+    tools.load(),
   ]);
   const there = new Set();
   for (const approval of [...waiting, ...approved]) {
@@ -146,7 +152,6 @@ async function load() {
   }
   by("recent-empty").hidden = calls.items.length > 0;
   for (const call of calls.items.reverse()) recent.update(call);
-  for (const tool of offered) tools.update(tool);
   showPolicy(policy);
   deck.arrange();
   count();
@@ -233,11 +238,34 @@ function drop(card) {
   count();
 }
 
+function turnSoon() {
+  turning ??= requestAnimationFrame(() => {
+    turning = null;
+    turn();
+  });
+}
+
+/**
+ * The card whose buttons stay on the screen: the first open one that is on it. When another takes its turn, the buttons are
+ * another call's.
+ */
+function turn() {
+  const isOn = ({ details, element }) => details.open && element.getBoundingClientRect().bottom > LEAST;
+  const now = deck.visible.find(isOn);
+  const before = current;
+  if (now === before) return;
+  current = now;
+  before?.element.classList.remove("current");
+  now?.element.classList.add("current");
+  if (before) guard();
+}
+
 /** Something moved: for a moment no click counts, since it was aimed at what stood there before. */
 function guard() {
   if (document.activeElement?.dataset.action) focused = document.activeElement;
   for (const card of cards.values()) card.setGuarded(true);
   deck.setGuarded(true);
+  turnSoon();
   clearTimeout(guardTimer);
   guardTimer = setTimeout(() => {
     for (const card of cards.values()) card.setGuarded(false);

@@ -6,7 +6,7 @@ import { clockTime, duration, tick } from "./time.js";
 import { standing } from "./recent.js";
 
 const by = (id) => document.getElementById(id);
-const PAGES = ["inbox", "history", "grants", "agents", "questions", "policy"];
+const PAGES = ["inbox", "history", "grants", "agents", "tools", "questions", "policy"];
 
 export class Pages {
   constructor(me) {
@@ -41,7 +41,7 @@ export class Pages {
       if (link.hash === `#/${this.page}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    const load = { history: () => this.history(true), grants: () => this.grants(), agents: () => this.agents(), questions: () => this.questions(), policy: () => this.policy() }[this.page];
+    const load = { history: () => this.history(true), grants: () => this.grants(), agents: () => this.agents(), tools: () => this.toolList(), questions: () => this.questions(), policy: () => this.policy() }[this.page];
     load?.();
   }
 
@@ -53,6 +53,7 @@ export class Pages {
     const writes = by("questions-list").contains(document.activeElement);
     if (name === "clarification" && this.page === "questions" && !writes) this.questions();
     if (name === "policy" && this.page === "policy") this.policy();
+    if (name === "policy" && this.page === "tools") this.toolList();
   }
 
   // ---- history
@@ -175,6 +176,17 @@ export class Pages {
     if (agent.running + agent.waiting > 0) buttons.append(this.button("", "cancel-all", "Stop all its calls", problem, act("cancel")));
     row.append(reason, buttons);
     return row;
+  }
+
+  // ---- tools
+
+  /** Their list keeps itself; what policy says of them is asked anew. */
+  async toolList() {
+    try {
+      await this.tools?.load();
+    } catch (problem) {
+      by("tools-problem").textContent = problem.message;
+    }
   }
 
   // ---- questions

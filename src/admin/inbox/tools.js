@@ -1,11 +1,13 @@
 // What upstreams offer: tools that wait to be accepted, with what changed in them, and all the others.
 
-import { get, post } from "./api.js";
+import { all, get, post } from "./api.js";
 import { code, differenceBlock, el, setText, visible } from "./show.js";
 import { clockTime } from "./time.js";
 
 /** A click counts only if its row has stood still for this long, ms. */
 const GUARD = 400;
+
+const MOST_TOOLS = 2000;
 
 const by = (id) => document.getElementById(id);
 
@@ -17,7 +19,25 @@ export class Tools {
     by("tools-problem").textContent = "";
     by("tools-refresh").hidden = !this.isOperator;
     by("tools-refresh").onclick = () => this.refresh();
+    by("tools-search").oninput = () => this.filter();
+    by("tools-filters").onsubmit = (event) => event.preventDefault();
     this.count();
+  }
+
+  /** All there are, as they are now: what policy says of them changes without them. */
+  async load() {
+    for (const tool of await all("tools?limit=200", MOST_TOOLS)) this.update(tool, true);
+    this.count();
+  }
+
+  /** Shows those that have all the words that are searched for. */
+  filter() {
+    const words = by("tools-search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const { element, tool } of this.rows.values()) {
+      const verdicts = Object.entries(tool.verdicts).map(([group, verdict]) => `${group}:${verdict}`);
+      const text = [tool.upstream, tool.name, tool.state, ...verdicts].join(" ").toLowerCase();
+      element.hidden = !words.every((word) => text.includes(word));
+    }
   }
 
   get isOperator() {
@@ -40,8 +60,8 @@ export class Tools {
     }
   }
 
-  /** Shows a tool, or what has become of it. */
-  update(tool) {
+  /** Shows a tool, or what has become of it; `many` are counted afterwards. */
+  update(tool, many = false) {
     const key = `${tool.upstream}/${tool.name}`;
     let row = this.rows.get(key);
     if (!row) {
@@ -59,11 +79,12 @@ export class Tools {
     slot("state").className = `badge state ${tool.state === "accepted" ? "ok" : "warn"}`;
     setText(slot("label"), tool.name);
     setText(slot("from"), tool.upstream);
+    slot("verdicts").replaceChildren(...Object.entries(tool.verdicts).map(groupVerdict));
     slot("flags").replaceChildren(...tool.flags.map(flag));
     this.place(row);
     if (changed || !row.element.querySelector("details").open) row.shown = null;
     this.open(row);
-    this.count();
+    if (!many) this.count();
   }
 
   /** In its list, by upstream and name; one that moves to the other is folded up. */
@@ -78,10 +99,13 @@ export class Tools {
   count() {
     const rows = [...this.rows.values()];
     const open = rows.filter((row) => row.tool.state !== "accepted").length;
-    by("tools").hidden = rows.length === 0 && !this.isOperator;
-    by("tools-count").textContent = String(open);
+    for (const id of ["tools-count", "nav-tools"]) by(id).textContent = String(open);
     by("tools-count").classList.toggle("some", open > 0);
-    by("tools-rest").textContent = `${rows.length - open} accepted`;
+    by("nav-tools").hidden = by("tools-wait").hidden = open === 0;
+    by("tools-wait").firstElementChild.textContent = open === 1 ? "1 tool waits to be accepted" : `${open} tools wait to be accepted`;
+    by("tools-none").hidden = open > 0;
+    by("tools-rest").textContent = String(rows.length - open);
+    this.filter();
   }
 
   /** The body, once it is looked at. */
@@ -135,13 +159,20 @@ const FLAGS = {
   unreadable: "cannot be read, and is left out of every list",
 };
 
+/** What policy says of the calls of a tool in one group; "depends" on what they are sent with. */
+function groupVerdict([group, verdict]) {
+  const item = el("li", "", el("span", "", visible(group)), " ", el("span", `badge ${verdict === "depends" ? "plain" : verdict}`, verdict));
+  item.dataset.group = group;
+  item.dataset.verdict = verdict;
+  return item;
+}
+
 const flag = (word) => el("li", "flag", FLAGS[word] ?? visible(word));
 
 function facts(detail) {
   const rows = [
     ["First seen", clockTime(detail.first_seen)],
     detail.accepted ? ["Accepted", visible(`by ${detail.accepted.by}, ${clockTime(detail.accepted.at)}`)] : null,
-    ["Verdicts", visible(Object.entries(detail.verdicts).map(([group, verdict]) => `${group}: ${verdict}`).join(", ") || "none here")],
     ["Digest", code(detail.definition_digest)],
   ];
   return [el("dl", "facts", ...rows.filter(Boolean).map(([name, value]) =>
