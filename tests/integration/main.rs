@@ -16,6 +16,7 @@ mod grants;
 mod hold;
 mod inbox;
 mod inbox_actions;
+mod inbox_many;
 mod inward;
 mod kill;
 mod layers;
