@@ -120,6 +120,7 @@ fn lines(policy: &Policy, space: &Space, tool: &str, text: &str) -> (Value, Valu
         arguments: serde_json::from_str(text).unwrap(),
         redacted: Vec::new(),
         hidden: Vec::new(),
+        hidden_more: 0,
         facets: judgement.facets.iter().map(|facet| facet.record.clone()).collect(),
         verdict: Some(judgement.verdict),
         decided_by: judgement.decided_by.clone(),

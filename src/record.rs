@@ -374,9 +374,12 @@ pub struct CallRecord {
     pub arguments: serde_json::Value,
     /// JSON pointers of what was redacted.
     pub redacted: Vec<String>,
-    /// What each secret is that was replaced there, as far as it gives nothing away.
+    /// What each secret is that was replaced there, as far as it gives nothing away; of the first 256.
     #[serde(default)]
     pub hidden: Vec<HiddenRecord>,
+    /// How many more were replaced, of which nothing is told.
+    #[serde(default)]
+    pub hidden_more: usize,
     /// What it touches.
     pub facets: Vec<FacetRecord>,
     /// What the policy said.
@@ -939,6 +942,9 @@ pub struct EditRecord {
     /// What each secret is that was replaced there.
     #[serde(default)]
     pub hidden: Vec<HiddenRecord>,
+    /// How many more were replaced, of which nothing is told.
+    #[serde(default)]
+    pub hidden_more: usize,
     /// What the agent sent, in one line.
     pub label: String,
     /// The digest of what the agent sent.
@@ -1002,6 +1008,8 @@ pub struct FileDiff {
     pub lines: Vec<String>,
     /// What each secret is that was replaced in them; pointers lead into this object, such as `/lines/3`.
     pub hidden: Vec<HiddenRecord>,
+    /// How many more were replaced, of which nothing is told.
+    pub hidden_more: usize,
     /// Whether there is more than the lines.
     pub truncated: bool,
     /// Whether the file is another than when the call was held: an approval would end as stale.

@@ -51,6 +51,7 @@ impl Held {
                 at: now,
                 arguments: old.call.arguments.clone(),
                 hidden: old.call.hidden.clone(),
+                hidden_more: old.call.hidden_more,
                 label: old.call.label.clone(),
                 digest: old.call.digest.clone(),
             },

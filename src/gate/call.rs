@@ -288,6 +288,7 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         Target::Resource { .. } | Target::Method => message.method().to_owned(),
     };
     let judgement = &judged.judgement;
+    let (hidden, hidden_more) = shown::hidden(&secrets, &agent.name, &gate.fingerprints);
     let facets = shown::facets(judgement, &redaction, &kept);
     let label = label::label(&what, &facets, entry, &shown, arguments(message), root);
     let terms = asked::terms(judged, &gate.config().approvals);
@@ -311,7 +312,8 @@ pub fn record(session: &Session, message: &Message, target: &Target, judged: &Ju
         label,
         arguments: shown,
         redacted: shown::pointers(&secrets),
-        hidden: shown::hidden(&secrets, &agent.name, &gate.fingerprints),
+        hidden,
+        hidden_more,
         facets,
         verdict: Some(judgement.verdict),
         decided_by: judgement.decided_by.clone(),

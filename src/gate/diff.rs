@@ -68,6 +68,7 @@ fn of(gate: &Gate, executor: &Executor, message: &Message, held: &Held) -> Optio
         state,
         lines: Vec::new(),
         hidden: Vec::new(),
+        hidden_more: 0,
         truncated: false,
         moved_on: false,
     };
@@ -92,8 +93,8 @@ fn of(gate: &Gate, executor: &Executor, message: &Message, held: &Held) -> Optio
             };
             let redaction = gate.redaction();
             let (lines, truncated, secrets) = compared(&Lines::of(old, &redaction), &Lines::of(&new, &redaction));
-            let hidden = shown::hidden(&secrets, &held.call().agent, &gate.fingerprints);
-            FileDiff { lines, hidden, truncated, ..file(state) }
+            let (hidden, hidden_more) = shown::hidden(&secrets, &held.call().agent, &gate.fingerprints);
+            FileDiff { lines, hidden, hidden_more, truncated, ..file(state) }
         }
         None => file(FileState::Unclear),
     };

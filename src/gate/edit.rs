@@ -161,7 +161,7 @@ impl Gate {
         approval.call.label = std::mem::take(&mut fresh.label);
         approval.call.arguments = fresh.arguments.take();
         approval.call.redacted = std::mem::take(&mut fresh.redacted);
-        approval.call.hidden = std::mem::take(&mut fresh.hidden);
+        (approval.call.hidden, approval.call.hidden_more) = (std::mem::take(&mut fresh.hidden), fresh.hidden_more);
         approval.call.rejudge(fresh);
         // What policy allows needs nobody; whoever changed it answers for it.
         let terms = asked::terms(&judged, &self.config().approvals).unwrap_or_else(|| Terms {

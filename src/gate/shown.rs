@@ -17,6 +17,8 @@ use crate::secret::{Fingerprints, Hidden, Kept, Names, REDACTED, Redaction};
 /// A secret of so many characters is told by its ends too, so many each: what is left cannot be guessed.
 const LONG_SECRET: usize = 20;
 const ENDS: usize = 2;
+/// An agent decides how many secrets there are: of so many something is told.
+const MOST_TOLD: usize = 256;
 
 /// The attach key: agent, upstream, method and parameters in a canonical form of our own (keys sorted, strings
 /// unescaped, number text kept), everything a client's retry repeats and nothing it does not (see [`is_bound`]).
@@ -269,8 +271,8 @@ pub fn pointers(secrets: &[Hidden]) -> Vec<String> {
     pointers
 }
 
-/// What people are told of secrets of an agent that they are not shown.
-pub fn hidden(secrets: &[Hidden], agent: &str, fingerprints: &Fingerprints) -> Vec<HiddenRecord> {
+/// What people are told of secrets of an agent that they are not shown, and of how many they are told nothing.
+pub fn hidden(secrets: &[Hidden], agent: &str, fingerprints: &Fingerprints) -> (Vec<HiddenRecord>, usize) {
     let tell = |hidden: &Hidden| {
         let characters: Vec<char> = hidden.secret.expose().chars().collect();
         let ends = Some((ENDS, characters.len().saturating_sub(ENDS))).filter(|_| characters.len() >= LONG_SECRET);
@@ -284,7 +286,7 @@ pub fn hidden(secrets: &[Hidden], agent: &str, fingerprints: &Fingerprints) -> V
             hash: fingerprints.of(agent, &hidden.secret),
         }
     };
-    secrets.iter().map(tell).collect()
+    (secrets.iter().take(MOST_TOLD).map(tell).collect(), secrets.len().saturating_sub(MOST_TOLD))
 }
 
 /// What [`arguments`] shows, secrets included: for those who may see one, never as a whole.
@@ -509,7 +511,11 @@ mod tests {
         let secrets = json!({ "a": long, "b": short, "pin_secret": {"x": 1} });
         let (shown, hidden) = Redaction::default().json(&secrets, &[], &Kept::default());
         assert_eq!(shown, json!({ "a": "[redacted]é", "b": "--token=[redacted]", "pin_secret": "[redacted]" }));
-        let told = super::hidden(&hidden, "claude", &fingerprints);
+        let (told, more) = super::hidden(&hidden, "claude", &fingerprints);
+        assert_eq!(more, 0);
+        let many: Vec<Hidden> = hidden.iter().cycle().take(MOST_TOLD + 3).cloned().collect();
+        let (first, more) = super::hidden(&many, "claude", &fingerprints);
+        assert_eq!((first.len(), more), (MOST_TOLD, 3));
         let brief: Vec<_> = told.iter().map(|one| (one.length, one.starts.as_deref(), one.ends.as_deref())).collect();
         assert_eq!(brief, [(40, Some("gh"), Some("a1")), (19, None, None), (7, None, None)]);
         assert!(told.iter().all(|one| one.hash.len() == 8));

@@ -156,6 +156,14 @@ async fn approvals_are_decided_from_a_terminal() {
         command.args(words).args(["--url", &gateway.admin, "--token-file", &token_file.to_string_lossy()]);
         command
     };
+    let secret = json!({ "path": "s.md", "content": format!("key ghp_{}", "a1".repeat(18)) });
+    let answer = agent.begin(9, "write_file", secret).await;
+    let approval = gateway.held(1).await[0]["id"].as_str().expect("an id").to_owned();
+    let shown = stdout(&mut cli(&["show", &approval]));
+    assert_eq!(shown.matches(": 40 characters, gh…a1 #").count(), 2, "in the arguments, and in the file: {shown}");
+    assert!(shown.contains("/content: 40") && !shown.contains("a1a1"), "{shown}");
+    cli(&["reject", &approval, "--note", "no"]).assert().success();
+    crate::harness::agent::reply(answer, 9).await;
     for (id, decision) in [(1, "approve"), (2, "reject")] {
         let file = format!("{decision}.md");
         let answer = agent.begin(id, "write_file", json!({ "path": file, "content": "x\u{202e}y" })).await;

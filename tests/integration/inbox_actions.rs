@@ -208,7 +208,11 @@ async fn a_secret_is_revealed_by_an_act_of_its_own_and_what_is_severe_is_looked_
     let token = format!("ghp_{}", "a1".repeat(18));
     let answer = agent.begin(1, "write_file", write("docs/a.md", &token)).await;
     let card = inbox.browser.see(CARD).await;
-    // In its place stands what tells it from another.
+    // In its place stands what tells it from another, also in what would change.
+    inbox.says(&format!("{CARD} [data-slot=diff] .redacted"), "secret: 40 characters, gh…a1 #").await;
+    let hashes = "return [...document.querySelectorAll('#waiting .redacted code')].map((one) => one.textContent)";
+    let hashes = inbox.browser.run(hashes).await;
+    assert_eq!((hashes.as_array().map(Vec::len), &hashes[0]), (Some(2), &hashes[1]), "{hashes}");
     inbox.says(&format!("{CARD} [data-slot=arguments] .redacted"), "secret: 40 characters, gh…a1 #").await;
     assert!(!card.text().await.expect("its text").contains(&token));
     inbox.click(&format!("{CARD} [data-action=reveal]")).await;
@@ -448,7 +452,7 @@ async fn the_buttons_of_the_card_that_is_looked_at_are_at_hand() {
 
     // The next takes its turn when that one is scrolled away; for a moment no click counts.
     let watch = "window.guarded = null;
-        const approve = arguments[0] ?? document.querySelectorAll('#waiting [data-severity=normal] [data-action=approve]')[0];
+        const approve = document.querySelector('#waiting [data-severity=normal] [data-action=approve]');
         const card = approve.closest('.card');
         new MutationObserver(() => { if (card.matches('.current')) window.guarded ??= approve.disabled; }).observe(card, { attributeFilter: ['class'] });
         const end = card.getBoundingClientRect().top + scrollY;
@@ -456,6 +460,7 @@ async fn the_buttons_of_the_card_that_is_looked_at_are_at_hand() {
     inbox.browser.run(watch).await;
     let first = "[data-severity=normal]";
     is(first, json!([true, true, true, 1])).await;
+    assert_eq!(inbox.browser.run("return window.guarded").await, json!(true), "they are another call's now");
     let order = inbox
         .browser
         .run("return [...document.querySelectorAll('#waiting .card')].map((card) => card.dataset.severity)")

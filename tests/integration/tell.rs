@@ -160,6 +160,22 @@ async fn a_session_is_one_message_signed_and_told_in_order() {
     assert_ne!(again["message"], body["message"]);
 }
 
+/// The inbox shows a path whatever it looks like; a chat is told nothing that looks like a secret.
+#[tokio::test]
+async fn a_path_that_looks_like_a_secret_is_in_no_message() {
+    let receiver = Receiver::start().await;
+    let home = home(generic(&receiver));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let path = format!("notes/{}ghp_{}.md", "folder/".repeat(5), "a1".repeat(18));
+    let _one = agent.begin(1, "write_file", write(&path)).await;
+    let told = receiver.many(1).await.remove(0);
+    assert_eq!(told.json()["approvals"][0]["label"], "write_file [redacted]");
+    assert!(!told.text.contains("ghp_") && !told.text.contains("a1a1"), "{}", told.text);
+    let held = gateway.held(1).await;
+    assert_eq!(held[0]["call"]["arguments"]["path"], path);
+}
+
 #[tokio::test]
 async fn what_fails_is_tried_again_and_shown() {
     let receiver = Receiver::start().await;

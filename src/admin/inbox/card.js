@@ -399,7 +399,7 @@ function effect({ call, client, requirements }, me) {
 /** What an approver changed: what the agent sent. */
 function edited({ edited_from: from }) {
   if (!from) return [];
-  const block = el("details", "", el("summary", "hint", "What the agent sent"), el("div", "arguments", argumentTree(from.arguments, { redacted: from.hidden.map((one) => one.pointer), hidden: from.hidden })));
+  const block = el("details", "", el("summary", "hint", "What the agent sent"), el("div", "arguments", argumentTree(from.arguments, { ...from, redacted: [...new Set(from.hidden.map((one) => one.pointer))] })));
   return [el("p", "banner warn", visible(`${from.by} changed the arguments at ${clockTime(from.at)}.`)), block];
 }
 
@@ -410,7 +410,8 @@ const FILES = {
 
 function fileDiff(file) {
   const moved = file.moved_on ? el("p", "problem", "The file has changed since the call was held: an approval ends as stale.") : null;
-  const more = file.truncated ? el("p", "hint", "There is more than is shown.") : null;
+  const said = [file.truncated ? "There is more than is shown." : "", file.hidden_more > 0 ? `Nothing is told of ${file.hidden_more} secrets.` : ""];
+  const more = said.some(Boolean) ? el("p", "hint", said.filter(Boolean).join(" ")) : null;
   const lines = file.lines.length > 0 ? differenceBlock(file.lines, file.hidden) : null;
   return [el("h4", "", "Changes"), el("p", "", code(file.path), ` ${FILES[file.state] ?? file.state}`), moved, lines, more].filter(Boolean);
 }

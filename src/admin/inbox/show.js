@@ -50,12 +50,13 @@ export function setText(element, text) {
  * Arguments as a tree; `redacted` are the JSON pointers of what the gateway hid, `hidden` tells what each secret is. Where
  * `reveal` is given, it fetches what stands at a pointer.
  */
-export function argumentTree(value, { redacted = [], hidden = [], reveal = null } = {}) {
+export function argumentTree(value, { redacted = [], hidden = [], hidden_more: more = 0, reveal = null } = {}) {
   if (isEmpty(value)) return el("p", "hint", "None.");
   const secrets = new Map(redacted.map((pointer) => [pointer, hidden.filter((one) => one.pointer === pointer)]));
   const tree = node(value, "", secrets, reveal);
   if (redacted.length === 0) return tree;
-  return el("div", "", tree, el("p", "hint", "What looked like a secret is hidden here; the call itself is unchanged."));
+  const untold = more > 0 ? ` Nothing is told of ${more} of them.` : "";
+  return el("div", "", tree, el("p", "hint", `What looked like a secret is hidden here; the call itself is unchanged.${untold}`));
 }
 
 /** What stands for a secret in a text. The same text that was sent as it is stays text: only `hidden` tells which it is. */

@@ -213,6 +213,9 @@ fn details(out: &mut String, call: &CallRecord) {
     for hidden in &call.hidden {
         field(out, "redacted", &visible(&hidden_text(hidden)));
     }
+    if call.hidden_more > 0 {
+        field(out, "redacted", &format!("{} more, of which nothing is told", call.hidden_more));
+    }
     if call.hidden.is_empty() && !call.redacted.is_empty() {
         field(out, "redacted", &visible(&call.redacted.join(" ")));
     }
