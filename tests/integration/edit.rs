@@ -318,6 +318,9 @@ async fn paths_hosts_and_command_words_are_seen_whatever_they_look_like() {
     assert_eq!(command["words"][0], token, "{command}");
     let shown = three["arguments"]["command"].as_str().expect("a text");
     assert!(shown.starts_with(&format!("{token} --token=")), "{shown}");
+    assert!(shown.ends_with(&format!(" https://{token}.example/")), "{shown}");
+    let url = facets.iter().find(|facet| facet["kind"] == "url").expect("a URL");
+    assert_eq!(url["url"], format!("https://{token}.example/"));
 }
 
 #[tokio::test]

@@ -32,7 +32,10 @@ export class Pages {
   /** The page that the address names; the inbox for any other. */
   show() {
     const name = /^#\/(\w+)/.exec(location.hash)?.[1];
+    const before = this.page;
     this.page = PAGES.includes(name) ? name : "inbox";
+    // Another page begins at its top, a link to a call at that call.
+    if (before && before !== this.page && name !== "approvals") scrollTo(0, 0);
     for (const section of document.querySelectorAll("[data-page]")) {
       section.classList.toggle("elsewhere", section.dataset.page !== this.page);
       if (section.classList.contains("page")) section.hidden = section.dataset.page !== this.page;
