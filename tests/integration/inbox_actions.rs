@@ -75,6 +75,7 @@ impl Inbox {
             if text().await.is_some_and(|text| text.contains(what)) {
                 return;
             }
+            // Between two looks.
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         let page = self.browser.page.find(By::Css("body")).await.expect("a page").text().await.unwrap_or_default();
@@ -95,7 +96,30 @@ impl Inbox {
     async fn resize(&self, width: u32) {
         let metrics = json!({ "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
         self.browser.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        eventually("the other width", || async {
+            (self.browser.run("return innerWidth").await == json!(width)).then_some(())
+        })
+        .await;
+        self.frame().await;
+    }
+
+    /// Everything that was to be done by the next frame on the screen is done.
+    async fn frame(&self) {
+        let script = "const done = arguments[arguments.length - 1];
+            requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done())));";
+        self.browser.page.execute_async(script, Vec::new()).await.expect("a frame");
+    }
+
+    /// Scrolls to the end of a card; everybody who watches for that has seen it then.
+    async fn scroll_to_the_end(&self, card: &str) {
+        let script = "const done = arguments[arguments.length - 1], end = document.querySelector(`${arguments[0]} [data-slot=end]`);
+            end.scrollIntoView();
+            new IntersectionObserver((seen, observer) => {
+                if (!seen.at(-1).isIntersecting) return;
+                observer.disconnect();
+                setTimeout(() => done());
+            }).observe(end);";
+        self.browser.page.execute_async(script, vec![json!(card)]).await.expect("its end");
     }
 
     /// Nothing is wider than the page.
@@ -225,22 +249,26 @@ async fn a_secret_is_revealed_by_an_act_of_its_own_and_what_is_severe_is_looked_
     let severe = "#waiting [data-state=waiting][data-severity=high]";
     inbox.browser.see(severe).await;
     inbox.browser.run("scrollTo(0, 0)").await;
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    let reject = inbox.browser.see(&format!("{severe} [data-action=reject]")).await;
+    let unguarded = async || {
+        eventually("a click that would count", || async { reject.is_enabled().await.ok().filter(|on| *on) }).await
+    };
+    unguarded().await;
     let approve = inbox.browser.see(&format!("{severe} [data-action=approve]")).await;
     // Guarded until the end of its arguments was on the screen, and no key does it.
     let page = &inbox.browser.page;
     page.find(By::Css(format!("{severe} summary"))).await.expect("a head").focus().await.expect("focused");
     page.active_element().await.expect("the head").send_keys("a").await.expect("typed");
     inbox.says(&format!("{severe} [data-slot=problem]"), "use the button").await;
-    inbox.browser.run("document.querySelector('[data-severity=high] [data-slot=end]').scrollIntoView()").await;
-    tokio::time::sleep(Duration::from_millis(800)).await;
+    inbox.scroll_to_the_end(severe).await;
+    unguarded().await;
     assert!(!approve.is_enabled().await.expect("a button"), "a part of it is still left out");
     inbox
         .browser
         .run("document.querySelectorAll('[data-severity=high] .more button').forEach((one) => one.click())")
         .await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    inbox.browser.run("document.querySelector('[data-severity=high] [data-slot=end]').scrollIntoView()").await;
+    inbox.frame().await;
+    inbox.scroll_to_the_end(severe).await;
     eventually("the end to be seen", || async { approve.is_enabled().await.ok().filter(|enabled| *enabled) }).await;
     inbox.is_accessible("a severe card").await;
     inbox.click(&format!("{severe} [data-action=approve]")).await;
@@ -494,6 +522,11 @@ async fn pictures() {
         for width in [360, 768, 1440] {
             inbox.resize(width).await;
             inbox.fits(width).await;
+            let calm = "return [...document.querySelectorAll('#waiting details[open] ~ .bar [data-action=reject]')].every((one) => !one.disabled)";
+            eventually("the end of the guard", || async {
+                (inbox.browser.run(calm).await == json!(true)).then_some(())
+            })
+            .await;
             let file = folder.join(format!("inbox-{width}-{scheme}.png"));
             inbox.browser.page.screenshot(&file).await.expect("a picture");
         }
