@@ -18,6 +18,9 @@ use crate::process;
 /// The fields that are the log's own.
 const OWN: [&str; 4] = ["seq", "at", "prev", "event"];
 
+/// The fields of a call that its arguments are read from.
+const OF_ARGUMENTS: [&str; 2] = ["arguments", "hidden"];
+
 pub(super) struct Chain {
     pub(super) folder: PathBuf,
     pub(super) process: String,
@@ -180,7 +183,7 @@ impl Chain {
         ];
         let theirs = fields.as_object().into_iter().flatten();
         let theirs = theirs.filter(|(key, _)| !OWN.contains(&key.as_str()));
-        let theirs = theirs.filter(|(key, _)| self.config.arguments || *key != "arguments");
+        let theirs = theirs.filter(|(key, _)| self.config.arguments || !OF_ARGUMENTS.contains(&key.as_str()));
         let mut line = String::with_capacity(1024);
         for (key, value) in own.iter().map(|(key, value)| (*key, value)).chain(theirs.map(|(k, v)| (k.as_str(), v))) {
             line.push(if line.is_empty() { '{' } else { ',' });

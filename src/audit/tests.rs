@@ -93,8 +93,9 @@ fn a_line_has_its_link_and_its_fields() {
 fn arguments_are_left_out_where_the_operator_says_so() {
     let mut place = Place::new();
     place.config.arguments = false;
-    place.open("p1").write("call.begin", &json!({"id": "c", "arguments": {"a": 1}})).unwrap();
-    assert_eq!(place.lines("p1-0001.jsonl")[1].get("arguments"), None);
+    place.open("p1").write("call.begin", &json!({"id": "c", "arguments": {"a": 1}, "hidden": [{}]})).unwrap();
+    let line = &place.lines("p1-0001.jsonl")[1];
+    assert_eq!((line.get("arguments"), line.get("hidden")), (None, None));
 }
 
 #[test]

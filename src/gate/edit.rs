@@ -11,7 +11,7 @@ use super::{Gate, Session, asked, call, shown};
 use crate::approval::{Edit, Event, Held, NO_FILE, Refused, Terms};
 use crate::message::{Json, Limits, Message};
 use crate::record::{
-    ApprovalRecord, ApprovalState, Decision, FacetKindRecord, FacetRecord, RequirementRecord, Verdict, Vote,
+    ApprovalRecord, ApprovalState, CallRecord, Decision, FacetKindRecord, FacetRecord, RequirementRecord, Verdict, Vote,
 };
 use crate::secret::REDACTED;
 use crate::store::StoreError;
@@ -99,10 +99,11 @@ impl Gate {
         };
         let held = self.apply(&before.call().id, Event::Edit(Box::new(edit))).await?;
         self.note_call("call.edited", &held, Some(evidence));
+        let kept = |call: &CallRecord| self.audit.keeps_arguments().then(|| call.arguments.clone());
         self.note(
             "approval.edited",
             &json!({"approval": held.approval.id, "call": held.call().id, "by": editor.by, "channel": editor.channel,
-                "from": before.call().arguments, "to": held.call().arguments,
+                "from": kept(before.call()), "to": kept(held.call()),
                 "from_digest": before.call().digest, "to_digest": held.call().digest}),
         );
         tracing::info!(call = held.call().id, by = editor.by, "an approver changed the arguments of a call");

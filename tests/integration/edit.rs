@@ -323,6 +323,26 @@ async fn paths_hosts_and_command_words_are_seen_whatever_they_look_like() {
     assert_eq!(url["url"], format!("https://{token}.example/"));
 }
 
+/// `audit.arguments: none` leaves out what an approver writes in their place, and what is known of secrets in them.
+#[tokio::test]
+async fn a_log_without_arguments_has_none_of_an_edit_either() {
+    let home = home(patient()).with("audit", json!({ "arguments": "none" }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("work")).await;
+    let secret = format!("words of an agent ghp_{}", "a1".repeat(18));
+    let answer = agent.begin(1, "write_file", write("notes/a.md", &secret)).await;
+    let held = gateway.held(1).await;
+    let hash = held[0]["call"]["hidden"][0]["hash"].as_str().expect("a hash").to_owned();
+    assert_eq!(edit(&gateway, &held[0], write("notes/a.md", "words of an approver")).await.0, 200);
+    assert_ne!(reply(answer, 1).await["result"]["isError"], true);
+    let log = std::fs::read_dir(home.state().join("audit")).expect("the log").flatten();
+    let log: String = log.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default()).collect();
+    assert!(log.contains(r#""event":"approval.edited""#), "{log}");
+    for never in ["words of an agent", "words of an approver", &hash] {
+        assert!(!log.contains(never), "{never}: {log}");
+    }
+}
+
 #[tokio::test]
 async fn the_first_use_of_a_tool_by_an_agent_is_told() {
     let home = home(patient());
