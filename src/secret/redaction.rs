@@ -445,4 +445,39 @@ mod tests {
         assert_eq!(seen, json!({"token": "docs/plan.md", "docs/plan.md": "s", "secret": "[redacted]evil.example"}));
         assert_eq!(hidden.len(), 1);
     }
+
+    proptest::proptest! {
+        /// Where secrets are is where they would be replaced one kind after the other.
+        #[test]
+        fn places_are_those_that_would_be_replaced(
+            parts in proptest::collection::vec(proptest::sample::select(vec![
+                "tuna-salad", "a;b;c;d", "salad-tuna", " ", "é", "--token=", "x", ";", "bearer ", "abcdefghijklmnop", "@", "https://",
+                "user:pw", "AKIAIOSFODNN7EXAMPLE", "[redacted]", "MY_TOKEN=", "/", ":", "?api_key=", "\"",
+            ]), 0..12),
+        ) {
+            let text = parts.concat();
+            let redaction = Redaction::new(["tuna-salad", "a;b;c;d", "salad-tuna"].map(Secret::new).into());
+            // One after the other, each in what the ones before have left.
+            let mut expected = text.clone();
+            for value in redaction.values.iter() {
+                expected = expected.replace(value.expose(), REDACTED);
+            }
+            let shaped: Vec<Range<usize>> = shapes::find(&expected).collect();
+            let expected = masked(&expected, &shaped).into_owned();
+            proptest::prop_assert_eq!(redaction.text(&text), expected, "{}", text);
+            let (shown, hidden) = redaction.json(&Value::from(text.clone()), &[], &Kept::default());
+            // Put back, each at its mark, it is the text again.
+            let shown = shown.as_str().unwrap().to_owned();
+            let mut marks = hidden.iter().peekable();
+            let mut again = String::new();
+            for (at, part) in shown.split(REDACTED).enumerate() {
+                if at > 0 {
+                    let secret = marks.next_if(|one| one.mark == at - 1).map_or(REDACTED, |one| one.secret.expose());
+                    again.push_str(secret);
+                }
+                again.push_str(part);
+            }
+            proptest::prop_assert_eq!(again, text);
+        }
+    }
 }
