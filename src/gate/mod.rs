@@ -289,7 +289,10 @@ impl Gate {
                 Some((id, Arc::new(Executor { upstream, config, space, pins, place })))
             })
             .collect();
-        let key = parts.store.once(FINGERPRINTS, &random_id("", 32)).await?;
+        let key = match parts.store.read(FINGERPRINTS).await? {
+            Some(key) => key,
+            None => parts.store.once(FINGERPRINTS, &random_id("", 32)).await?,
+        };
         let (events, _) = broadcast::channel(1024);
         parts.metrics.policy_version(&parts.loaded.policy.version);
         let gate = Arc::new(Self {

@@ -532,6 +532,8 @@ async fn a_small_value_is_taken_once() {
     }
     assert_eq!(takers.join_all().await.into_iter().flatten().count(), 1);
 
+    assert_eq!(stores[0].once("key", "first").await.unwrap(), "first");
+    assert_eq!(stores[1].once("key", "second").await.unwrap(), "first");
     stores[0].put("brief", "x", Some(START.after(Duration::from_secs(1)))).await.unwrap();
     place.clock.advance(Duration::from_secs(1));
     assert_eq!(stores[0].read("brief").await.unwrap(), None);
