@@ -35,6 +35,7 @@ impl Serve {
             for id in gateway.gate.config().upstreams.keys() {
                 say::tell(format_args!("  agents reach `{id}` at http://{mcp}/mcp/{id}"));
             }
+            say::tell(format_args!("  agents reach all of them at http://{mcp}/mcp"));
         }
         if let Some(admin) = gateway.admin {
             say::tell(format_args!("admin listening on http://{admin}"));

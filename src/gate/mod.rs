@@ -3,11 +3,13 @@
 //! A listener parses a message, finds its [`Session`] and hands it over; it gets an [`Exchange`] back, a channel of what
 //! is to be told the client. Everything in between (judging, holding, forwarding, recording) is in this room.
 
+mod aggregate;
 mod asked;
 mod beside;
 mod call;
 mod claim;
 mod client;
+mod conversation;
 mod decided;
 mod desk;
 mod diff;
@@ -45,8 +47,10 @@ mod tools;
 mod unattended;
 mod uses;
 
+pub use aggregate::Aggregate;
 pub use asked::flag_sentence;
 pub use beside::LARGE;
+pub use conversation::Conversation;
 pub use decided::Decided;
 pub use edit::{Editor, NotEdited};
 pub use link::{Era, Fault, Inbound, Link, Opening, Outgoing, Place, Upstream, UpstreamError};
@@ -90,6 +94,7 @@ pub struct Gate {
     executors: BTreeMap<String, Arc<Executor>>,
     sessions: DashMap<String, Arc<Session>>,
     stateless: DashMap<(String, String), Arc<Session>>,
+    aggregates: DashMap<String, Arc<Aggregate>>,
     store: Store,
     audit: Audit,
     metrics: Metrics,
@@ -306,6 +311,7 @@ impl Gate {
             executors,
             sessions: DashMap::new(),
             stateless: DashMap::new(),
+            aggregates: DashMap::new(),
             store: parts.store,
             audit: parts.audit,
             metrics: parts.metrics,

@@ -32,7 +32,8 @@ impl Gate {
         let [agent, upstream] = [agent, upstream].map(str::to_owned);
         let (tx, begun) = oneshot::channel();
         tokio::spawn(async move {
-            let begun = gate.begin_session(agent, &upstream, message, life).await;
+            let id = crate::secret::random_id("ses_", 24);
+            let begun = gate.begin_session_as(agent, &upstream, message, life, id).await;
             // A client that left meanwhile does not know the session: it would stay open for nobody.
             if let Err(Ok((session, _))) = tx.send(begun) {
                 session.end().await;
@@ -42,12 +43,14 @@ impl Gate {
         begun.await.map_err(lost)?
     }
 
-    async fn begin_session(
+    /// Begins a session that is called so.
+    pub(super) async fn begin_session_as(
         self: &Arc<Self>,
         agent: String,
         upstream: &str,
         message: Message,
         life: Life,
+        id: String,
     ) -> Result<(Arc<Session>, Reply), Reply> {
         let raw_id = message.id().unwrap_or("null").to_owned();
         let unavailable = |what: &str| reply::error(&raw_id, reply::UNAVAILABLE, what, None);
@@ -63,7 +66,6 @@ impl Gate {
         let Some(executor) = self.executors.get(upstream).cloned() else {
             return Err(unavailable("there is no such upstream"));
         };
-        let id = crate::secret::random_id("ses_", 24);
         let handshake = Handshake {
             initialize: String::from_utf8_lossy(message.bytes()).into_owned(),
             version: OnceLock::new(),
@@ -215,11 +217,12 @@ impl Gate {
         for session in idle {
             session.park().await;
         }
+        self.tidy_aggregates();
     }
 }
 
 /// What a session is called in the store and in what people see: the id itself is a credential.
-fn session_key(id: &str) -> String {
+pub(super) fn session_key(id: &str) -> String {
     use sha2::{Digest, Sha256};
     let hash = hex::encode(Sha256::digest(id.as_bytes()));
     format!("ses_{}", hash.get(..32).unwrap_or_default())

@@ -4,6 +4,7 @@
 
 mod harness;
 
+mod aggregate;
 mod bad_input;
 mod claims;
 mod clarifications;

@@ -83,7 +83,8 @@ pub async fn whose(session: &Session, task: &str) -> Result<Option<Whose>, Store
     Ok(call.map(|call| if call.is_empty() { Whose::Upstream } else { Whose::Held(call) }))
 }
 
-fn not_found(id: &str) -> Reply {
+/// The reply where there is no such task of the caller's.
+pub fn not_found(id: &str) -> Reply {
     Reply { status: 200, ..reply::error(id, reply::INVALID_PARAMS, "Failed to retrieve task: Task not found", None) }
 }
 

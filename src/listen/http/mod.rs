@@ -12,9 +12,9 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, Path};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{any, post};
+use axum::routing::post;
 use axum::{Extension, Router};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use super::{era, strict};
 use crate::clock::Clock;
-use crate::gate::{Gate, Life, Session};
+use crate::gate::{Conversation, Gate, Life};
 use crate::identity::{self, Agent};
 use crate::message::{Kind, Limits, Message};
 use crate::secret::TokenHash;
@@ -43,7 +43,7 @@ pub async fn serve(listener: TcpListener, gate: Arc<Gate>, shutdown: watch::Rece
 fn router(gate: Arc<Gate>) -> Router {
     Router::new()
         .route("/mcp/{upstream}", post(posted).get(got).head(no_head).delete(deleted))
-        .route("/mcp", any(aggregate))
+        .route("/mcp", post(posted).get(got).head(no_head).delete(deleted))
         .fallback(elsewhere)
         .with_state(gate)
 }
@@ -92,24 +92,9 @@ async fn no_head() -> Response {
     answer::status(StatusCode::METHOD_NOT_ALLOWED)
 }
 
-async fn aggregate(
-    State(gate): State<Arc<Gate>>,
-    Extension(connection): Extension<Connection>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let refused = match who(&gate, &connection, &uri, &headers) {
-        Ok(_) => {
-            let what = "one address for all upstreams is not built yet";
-            Refused::Problem(StatusCode::NOT_FOUND, format!("{what}: {}", addresses(&gate)))
-        }
-        Err(refused) => refused,
-    };
-    refused.into_response()
-}
-
 async fn elsewhere() -> Response {
-    Refused::Problem(StatusCode::NOT_FOUND, "MCP is spoken at /mcp/{upstream}".to_owned()).into_response()
+    Refused::Problem(StatusCode::NOT_FOUND, "MCP is spoken at /mcp (all upstreams) and /mcp/{upstream}".to_owned())
+        .into_response()
 }
 
 /// Who calls; refused are other hosts, other pages and unknown credentials.
@@ -139,7 +124,8 @@ fn addresses(gate: &Gate) -> String {
 struct Client {
     gate: Arc<Gate>,
     agent: Arc<Agent>,
-    upstream: String,
+    /// None: the address of all.
+    upstream: Option<String>,
     headers: HeaderMap,
     connection: Connection,
 }
@@ -148,13 +134,18 @@ impl FromRequestParts<Arc<Gate>> for Client {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Response> {
-        let path = Path::<String>::from_request_parts(parts, gate).await;
-        let Path(upstream) = path.map_err(|error| error.into_response())?;
+        let upstream = match parts.uri.path() {
+            "/mcp" => None,
+            _ => {
+                let path = Path::<String>::from_request_parts(parts, gate).await;
+                Some(path.map_err(|error| error.into_response())?.0)
+            }
+        };
         let connection = Extension::<Connection>::from_request_parts(parts, gate).await;
         let Extension(connection) = connection.map_err(|error| error.into_response())?;
         let agent = who(gate, &connection, &parts.uri, &parts.headers).map_err(Refused::into_response)?;
-        if !gate.has_upstream(&upstream) {
-            let what = format!("there is no upstream {upstream:?}: {}", addresses(gate));
+        if let Some(unknown) = upstream.as_ref().filter(|upstream| !gate.has_upstream(upstream)) {
+            let what = format!("there is no upstream {unknown:?}: {}", addresses(gate));
             return Err(Refused::Problem(StatusCode::NOT_FOUND, what).into_response());
         }
         let headers = std::mem::take(&mut parts.headers);
@@ -177,7 +168,8 @@ impl Client {
             // There are none in this version: a closed stream is the cancel, and an id alone would not say whose.
             return Ok(answer::accepted());
         }
-        let session = self.gate.stateless(&self.agent.config.name, &self.upstream).ok_or_else(|| self.gone())?;
+        let session =
+            self.gate.stateless_at(&self.agent.config.name, self.upstream.as_deref()).ok_or_else(|| self.gone())?;
         Ok(answer::exchange(session.request(message, Some(params), self.credential()), self.accept(), PACE).await)
     }
 
@@ -223,7 +215,7 @@ impl Client {
     }
 
     async fn initialize(&self, message: Message) -> Result<Response, Refused> {
-        let begun = self.gate.initialize(&self.agent.config.name, &self.upstream, message, Life::Stored).await;
+        let begun = self.gate.begin_at(&self.agent.config.name, self.upstream.as_deref(), message, Life::Stored).await;
         let (session, reply) = begun.map_err(Refused::ByGate)?;
         let mut response = answer::finished(reply, self.accept());
         if let Some(id) = session.id().and_then(|id| HeaderValue::from_str(id).ok()) {
@@ -233,7 +225,7 @@ impl Client {
     }
 
     /// The session that a GET or DELETE names. Without one it is no legacy client: the modern protocol has POST only.
-    async fn named_session(&self, method: Method) -> Result<Arc<Session>, Refused> {
+    async fn named_session(&self, method: Method) -> Result<Conversation, Refused> {
         let bad = |what: String| Refused::Problem(StatusCode::BAD_REQUEST, what);
         let version = headers::one(&self.headers, headers::VERSION).map_err(bad)?;
         let id = headers::one(&self.headers, headers::SESSION).map_err(bad)?;
@@ -249,8 +241,12 @@ impl Client {
         }
     }
 
-    async fn session(&self, id: &str) -> Result<Arc<Session>, Refused> {
-        let session = self.gate.session(&self.agent.config.name, &self.upstream, id).await.map_err(Refused::ByGate)?;
+    async fn session(&self, id: &str) -> Result<Conversation, Refused> {
+        let session = self
+            .gate
+            .session_at(&self.agent.config.name, self.upstream.as_deref(), id)
+            .await
+            .map_err(Refused::ByGate)?;
         session.ok_or_else(|| {
             let what = "this session is unknown or has ended: send `initialize` again".to_owned();
             Refused::Problem(StatusCode::NOT_FOUND, what)

@@ -1,5 +1,7 @@
 //! A small HTTP client: requests with a body, answers read whole or event by event.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
@@ -8,6 +10,10 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
+use tokio::time::timeout;
+
+/// No event that a test waits for takes so long.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Connections of one test.
 #[derive(Clone)]
@@ -58,6 +64,10 @@ impl Answer {
 
     /// The next server-sent event's data as JSON, and how many comments came before it; none when the stream has ended.
     pub async fn event(&mut self) -> Option<(Value, usize)> {
+        timeout(PATIENCE, self.next_event()).await.expect("an event in time")
+    }
+
+    async fn next_event(&mut self) -> Option<(Value, usize)> {
         let mut comments = 0;
         loop {
             while let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
