@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::harness::agent::{Agent, text};
-use crate::harness::gateway::{Home, PORTCULLIS};
+use crate::harness::gateway::{Gateway, Home, PORTCULLIS};
 use crate::harness::{eventually, peers};
 
 const POLICY: &str = "
@@ -130,6 +130,131 @@ async fn a_running_call_ends_as_failed_and_is_not_run_again() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(lines(&runs), ["only"], "it was run again by itself");
     drop(again);
+}
+
+/// How many calls are in the way of a kill, and how many kills there are.
+fn size() -> (usize, u64, u64) {
+    let number = |name: &str, usual: u64| {
+        std::env::var(name).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+    };
+    let calls = usize::try_from(number("PORTCULLIS_KILL_CALLS", 150)).expect("not so many");
+    (calls, number("PORTCULLIS_KILL_ROUNDS", 2), number("PORTCULLIS_KILL_SEED", 1))
+}
+
+/// Killed at any moment of its calls' lives: before they are held, while they wait, between a decision and its run, while
+/// they run, while their clients are told. The clients come back as they would; every call has one end, with a reason, and
+/// ran as often as that end says.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_at_any_moment_of_their_lives_survive_a_kill() {
+    let (calls, rounds, seed) = size();
+    for round in 0..rounds {
+        // A number that looks like chance, and comes again with its seed (Knuth's multiplicative hash).
+        let chance = (seed * 1_000 + round + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let longest = 300 + 6 * calls as u64;
+        let after = Duration::from_millis(chance % longest);
+        let fates = killed_once(calls, after).await;
+        println!("round {round} of seed {seed}: {calls} calls, killed after {after:?}: {fates:?}");
+    }
+}
+
+/// One round; how many calls ended how.
+async fn killed_once(calls: usize, after: Duration) -> BTreeMap<String, usize> {
+    let home = Home::new(POLICY, json!({}));
+    let runs = home.base().join("runs.txt");
+    std::fs::write(&runs, "").expect("a file");
+    let command = peers::fixture("counter.py", &[&runs.to_string_lossy()]);
+    let home = home
+        .with("upstreams", json!({ "counter": { "command": command, "new_tools": "accept" } }))
+        .with("approvals", json!({ "hold_for": "300s", "expires": "600s", "hold_grace": "120s", "max_waiting": 5000 }));
+    let gateway = home.serve();
+    let (address, addresses) = tokio::sync::watch::channel(gateway.url("counter"));
+    let agents = join_all((0..4).map(|_| async { Agent::legacy(&gateway.url("counter")).await })).await;
+    let clients: Vec<_> = (0..calls)
+        .map(|n| {
+            let (agent, mut addresses) = (agents[n % 4].clone(), addresses.clone());
+            tokio::spawn(async move {
+                loop {
+                    let agent = agent.back_at(&addresses.borrow_and_update().clone());
+                    match agent.try_call(id(n), "count", arguments(n)).await {
+                        // The gateway is there and says what became of it.
+                        Some(reply) if reply.get("result").is_some() => return reply,
+                        _ => tokio::time::sleep(Duration::from_millis(50)).await,
+                    }
+                }
+            })
+        })
+        .collect();
+    tokio::select! {
+        () = decide(&gateway) => unreachable!("it decides for ever"),
+        () = tokio::time::sleep(after) => {}
+    }
+    gateway.crash();
+    let gateway = home.serve();
+    address.send_replace(gateway.url("counter"));
+    let replies = tokio::select! {
+        () = decide(&gateway) => unreachable!("it decides for ever"),
+        replies = join_all(clients) => replies,
+    };
+    // Whoever was told and killed meanwhile is not there twice; what is left to decide is what nobody came back for.
+    let mut ended: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut cursor = String::new();
+    loop {
+        let page = gateway.get(&format!("calls?limit=200{cursor}")).await;
+        for call in page["items"].as_array().expect("calls") {
+            let n = call["arguments"]["n"].as_str().expect("a number").to_owned();
+            ended.entry(n).or_default().push(call.clone());
+        }
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    let ran = lines(&runs);
+    let mut fates = BTreeMap::new();
+    for (n, reply) in replies.into_iter().enumerate() {
+        let (reply, name) = (reply.expect("a client that ends"), n.to_string());
+        let own = ended.get(&name).unwrap_or_else(|| panic!("call {n} is lost: {reply}"));
+        let count = |outcome: &str| own.iter().filter(|call| call["outcome"] == outcome).count();
+        let (completed, failed) = (count("completed"), count("failed"));
+        let ran = ran.iter().filter(|line| **line == name).count();
+        // One run for each that completed; one that failed says whether it may have run.
+        assert!((completed..=completed + failed).contains(&ran), "{n} ran {ran} times: {own:?}");
+        for call in own {
+            let outcome = call["outcome"].as_str().unwrap_or_else(|| panic!("{n} has no end: {call}"));
+            let why = match outcome {
+                "completed" => true,
+                "failed" => call["may_have_run"] == true && call["detail"].is_string(),
+                _ => call["reason"].is_string() || call["detail"].is_string(),
+            };
+            assert!(why, "nobody knows why: {call}");
+            *fates.entry(outcome.to_owned()).or_insert(0) += 1;
+        }
+        let told = text(&reply);
+        match told == format!("counted {n}") || told.ends_with(&format!("counted {n}")) {
+            true => assert!(completed > 0, "{reply}"),
+            false => assert_eq!(reply["result"]["isError"], true, "{reply}"),
+        }
+    }
+    let verify = std::process::Command::new(PORTCULLIS).args(["audit", "verify", "--dir"]).arg(home.state()).output();
+    let verify = verify.expect("it starts");
+    assert!(verify.status.success(), "after a kill: {}", String::from_utf8_lossy(&verify.stdout));
+    fates
+}
+
+/// Approves four of five of what waits, and rejects the fifth.
+async fn decide(gateway: &Gateway) {
+    loop {
+        for approval in gateway.waiting().await {
+            let n: usize = approval["call"]["arguments"]["n"].as_str().and_then(|n| n.parse().ok()).expect("a number");
+            let (status, problem) = match n % 5 {
+                0 => gateway.reject(&approval, "one of five").await,
+                _ => gateway.approve(&approval).await,
+            };
+            // A client may have gone meanwhile, or the call is decided from an earlier look.
+            assert!(matches!(status, 200 | 409 | 410), "{problem}");
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
 }
 
 fn id(n: usize) -> u64 {

@@ -68,6 +68,25 @@ impl Agent {
 
     /// Posts one message with the headers of its era.
     pub async fn post(&self, message: &Value) -> Answer {
+        self.attempt(message).await.unwrap_or_else(|e| panic!("{}: {e}", self.url))
+    }
+
+    /// Calls a tool of a gateway that may end meanwhile; none where no answer came.
+    pub async fn try_call(&self, id: u64, tool: &str, arguments: Value) -> Option<Value> {
+        let message = self.message(id, "tools/call", json!({ "name": tool, "arguments": arguments }));
+        let mut answer = self.attempt(&message).await.ok()?;
+        if !answer.header("content-type").starts_with("text/event-stream") {
+            return answer.try_json().await;
+        }
+        while let Some((message, _)) = answer.event().await {
+            if message["id"] == json!(id) && message.get("method").is_none() {
+                return Some(message);
+            }
+        }
+        None
+    }
+
+    async fn attempt(&self, message: &Value) -> Result<Answer, String> {
         let bearer = bearer(self.token.as_deref());
         let mut headers = vec![BOTH, JSON];
         headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
@@ -82,7 +101,7 @@ impl Agent {
                 headers.extend(name.map(|name| ("mcp-name", name)));
             }
         }
-        self.http.send(Method::POST, &self.url, &headers, message.to_string()).await
+        self.http.attempt(Method::POST, &self.url, &headers, message.to_string()).await
     }
 
     /// A request of this era.

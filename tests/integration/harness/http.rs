@@ -26,13 +26,24 @@ impl Http {
 
     /// Sends a request; the headers of the answer are there when this returns.
     pub async fn send(&self, method: Method, url: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+        self.attempt(method, url, headers, body).await.unwrap_or_else(|e| panic!("{url}: {e}"))
+    }
+
+    /// The same at a server that may not be there.
+    pub async fn attempt(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Answer, String> {
         let mut request = Request::builder().method(method).uri(url);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(body.into())).expect("a request");
-        let (parts, body) = self.0.request(request).await.unwrap_or_else(|e| panic!("{url}: {e:?}")).into_parts();
-        Answer { status: parts.status.as_u16(), headers: parts.headers, body, buffer: Vec::new() }
+        let (parts, body) = self.0.request(request).await.map_err(|e| format!("{e:?}"))?.into_parts();
+        Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body, buffer: Vec::new() })
     }
 }
 
@@ -54,6 +65,11 @@ impl Answer {
     pub async fn text(self) -> String {
         let rest = self.body.collect().await.expect("the body").to_bytes();
         String::from_utf8([self.buffer.as_slice(), &rest].concat()).expect("UTF-8")
+    }
+
+    /// The whole body as JSON; none if it breaks off.
+    pub async fn try_json(self) -> Option<Value> {
+        serde_json::from_slice(&self.body.collect().await.ok()?.to_bytes()).ok()
     }
 
     /// The whole body as JSON.
