@@ -21,6 +21,7 @@ mod inbox_many;
 mod inward;
 mod kill;
 mod layers;
+mod life;
 mod limits;
 mod openapi;
 mod orders;

@@ -75,6 +75,19 @@ impl Piped {
         rustix::process::kill_process(id.expect("it runs"), rustix::process::Signal::HUP).expect("it runs");
     }
 
+    /// Withdraws a request.
+    pub async fn cancel(&mut self, id: u64) {
+        let params = json!({ "requestId": id, "reason": "not needed" });
+        self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })).await;
+    }
+
+    /// Closes its input, as a client does that ends; waits for its end.
+    pub async fn close(self) {
+        let Self { mut child, input, output, .. } = self;
+        drop((input, output));
+        tokio::time::timeout(Duration::from_secs(60), child.wait()).await.expect("an end in time").expect("it ran");
+    }
+
     /// Ends it as a crash would.
     pub async fn crash(mut self) {
         self.child.kill().await.expect("it ran");
