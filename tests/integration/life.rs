@@ -67,6 +67,8 @@ enum End {
     Ran,
     /// The same; the client was gone meanwhile and is told when it ran.
     Kept,
+    /// The same, but policy denies the call by now: its result is not given.
+    Denied,
     /// It ran for nobody: withdrawn.
     Withdrawn,
     /// It was running and was stopped.
@@ -86,6 +88,7 @@ impl End {
         match self {
             Self::Ran => "runs once",
             Self::Kept => "runs once; the retry is given the kept result",
+            Self::Denied => "ran once; the retry is denied and given nothing",
             Self::Withdrawn => "Cancelled, nothing ran",
             Self::Stopped => "Cancelled, stopped at the far side",
             Self::Expired => "Rejected (`expired`)",
@@ -96,7 +99,7 @@ impl End {
     }
 }
 
-use End::{Expired, Kept, MayHaveRun, Ran, Stale, Stopped, Withdrawn};
+use End::{Denied, Expired, Kept, MayHaveRun, Ran, Stale, Stopped, Withdrawn};
 
 struct Row {
     moment: Moment,
@@ -140,7 +143,7 @@ const TABLE: &[Row] = &[
     row(Moment::Ended, Event::Restart,         [Kept,      NO,        Ran,       Ran,       NO],        ""),
     row(Moment::Ended, Event::OtherProcess,    [NO,        NO,        NO,        NO,        NO],        "it is decided"),
     row(Moment::Ended, Event::Expiry,          [NO,        NO,        NO,        NO,        NO],        "it is decided; a kept result is given for `result_ttl`"),
-    row(Moment::Ended, Event::Reload,          [Kept,      NO,        Ran,       Ran,       NO],        ""),
+    row(Moment::Ended, Event::Reload,          [Denied,    NO,        Ran,       Ran,       NO],        ""),
     row(Moment::Ended, Event::ToolChanged,     [Kept,      NO,        Ran,       Ran,       NO],        ""),
 ];
 
@@ -403,25 +406,24 @@ async fn play(kind: Kind, moment: Moment, event: Event) -> End {
             home.write_policy(&POLICY.replace("verdict: ask", "verdict: deny"));
             assert_eq!(gateway.api(Method::POST, "policy/reload", Value::Null).await.0, 200);
             if let Some(piped) = &peer.piped {
-                let loads = || {
-                    std::fs::read_dir(home.state().join("audit")).expect("the logs").flatten().map(|log| {
-                        std::fs::read_to_string(log.path()).unwrap_or_default().matches("policy.loaded").count()
-                    })
-                };
-                let before: usize = loads().sum();
                 piped.hang_up();
-                eventually("the new policy", || async { (loads().sum::<usize>() > before).then_some(()) }).await;
+                // Both processes say so in their logs.
+                let version = gateway.get("policy").await["version"].as_str().expect("a version").to_owned();
+                eventually("the new policy in both", || async {
+                    let logs = std::fs::read_dir(home.state().join("audit")).expect("the logs").flatten();
+                    let texts = logs.map(|log| std::fs::read_to_string(log.path()).unwrap_or_default());
+                    let loaded = texts.filter(|text| text.contains("policy.loaded") && text.contains(&version));
+                    (loaded.count() == 2).then_some(())
+                })
+                .await;
             }
         }
         Event::ToolChanged => std::fs::write(runs.with_extension("txt.description"), "Counts twice.").expect("a file"),
     }
     // An approver who sees the call as it is now, and a client that comes back.
     let is_gone = moment == Moment::HandedOff && event == Event::Disconnect;
-    if !is_slow
-        && event != Event::Cancel
-        && event != Event::Expiry
-        && !(kind == Stateless && event == Event::Disconnect)
-    {
+    let is_closed = kind == Stateless && event == Event::Disconnect && moment != Moment::HandedOff;
+    if !is_slow && !matches!(event, Event::Cancel | Event::Expiry) && !is_closed {
         let approver = approver.as_ref().unwrap_or(&gateway);
         let now = approver.held(1).await.remove(0);
         assert_eq!(now["call"]["id"], call, "the same call waits on");
@@ -448,6 +450,7 @@ fn found(record: &Value, told: &Value, ran: usize) -> End {
     let said = if told["result"]["content"].is_array() { text(told).to_owned() } else { told.to_string() };
     match (outcome, reason, ran) {
         ("completed", _, 1) if said.contains("was not run again") => Kept,
+        ("completed", _, 1) if said.contains("`counted` denies it") => Denied,
         ("completed", _, 1) => {
             assert!(said.contains("counted once"), "{told}");
             Ran
