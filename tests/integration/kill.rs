@@ -148,13 +148,20 @@ fn size() -> (usize, u64, u64) {
 async fn calls_at_any_moment_of_their_lives_survive_a_kill() {
     let (calls, rounds, seed) = size();
     for round in 0..rounds {
-        // A number that looks like chance, and comes again with its seed (Knuth's multiplicative hash).
-        let chance = (seed * 1_000 + round + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let chance = mixed((seed << 32) | round);
         let longest = 300 + 6 * calls as u64;
         let after = Duration::from_millis(chance % longest);
         let fates = killed_once(calls, after).await;
         println!("round {round} of seed {seed}: {calls} calls, killed after {after:?}: {fates:?}");
     }
+}
+
+/// A number that looks like chance, and comes again with its seed (the finalizer of SplitMix64).
+fn mixed(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 /// One round; how many calls ended how.

@@ -74,8 +74,7 @@ impl Answer {
 
     /// The whole body as JSON.
     pub async fn json(self) -> Value {
-        let text = self.text().await;
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("not JSON ({e}): {text}"))
+        self.try_json().await.expect("a body in JSON")
     }
 
     /// The next server-sent event's data as JSON, and how many comments came before it; none when the stream has ended.
