@@ -152,6 +152,7 @@ fn family(words: &[Word], known: &tables::Family, given: Given, bases: &Bases) -
         return made;
     };
     let Some(row) = known.rows.iter().find(|row| row.names.contains(&subcommand)) else {
+        outer.places.extend(known.changed_by(subcommand));
         return unlisted(words, outer, rest, subcommand, given, bases);
     };
     let both = known.anywhere.then(|| row.options.and(&known.options));
@@ -166,6 +167,7 @@ fn family(words: &[Word], known: &tables::Family, given: Given, bases: &Bases) -
     }
     let does = found.operands.first().filter(|_| !looks.is_empty());
     if let Some(does) = does.filter(|does| does.known().is_none_or(|does| !looks.contains(&does))) {
+        outer.places.extend(known.changed_by(subcommand));
         return unlisted(words, outer, rest, &does.text.clone(), given, bases);
     }
     found.options.splice(0..0, outer.options);

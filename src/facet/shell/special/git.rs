@@ -2,8 +2,7 @@
 
 use super::super::tables::is_a_commit;
 use super::super::words::Word;
-use super::super::{Command, Place, not_understood};
-use crate::record::Access;
+use super::super::{Command, not_understood};
 
 /// Adds what a known subcommand does beyond what its options are marked for.
 pub(super) fn look_closer(arguments: &[Word], made: &mut Command) {
@@ -66,14 +65,6 @@ pub(super) fn look_closer(arguments: &[Word], made: &mut Command) {
     };
     if named {
         made.floors.push(not_understood("gives a name to an object that need not be a commit"));
-    }
-    match subcommand.as_str() {
-        // The patch names the files: any of these.
-        "apply" if !has_any(made, &["--stat", "--numstat", "--summary", "--check"]) || has_any(made, &["--apply"]) => {
-            made.places.push(Place::new(".", Access::Write).recursive(true));
-        }
-        "clean" if operands == 0 => made.places.push(Place::new(".", Access::Delete).recursive(true)),
-        _ => {}
     }
 }
 

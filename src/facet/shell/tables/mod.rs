@@ -91,6 +91,13 @@ pub(super) enum Operands {
     Git(git::Named),
 }
 
+impl Family {
+    /// What a subcommand that is not described is known to change without naming it.
+    pub fn changed_by(&self, subcommand: &str) -> Vec<Place> {
+        if self.in_repository { git::changed_by(subcommand) } else { Vec::new() }
+    }
+}
+
 /// Whether a program's first operand says what it does.
 pub(in crate::facet) fn has_subcommands(name: &str) -> bool {
     matches!(program(name), Some(Program::Family(_)))

@@ -1,6 +1,6 @@
 //! What changes a repository, its files, or another repository.
 
-use super::super::Operands::{Git, Move, Paths, Remote, Text};
+use super::super::Operands::{Git, Move, Remote};
 use super::super::{Line, Operands};
 use super::Named;
 use crate::record::Access::{Delete, Read};
@@ -9,6 +9,12 @@ const STAGED: Operands = Git(Named::Files(Some(Read)));
 const REMOVED: Operands = Git(Named::Files(Some(Delete)));
 const RESTORED: Operands = Git(Named::Files(None));
 const CHECKED_OUT: Operands = Git(Named::Checkout);
+const SWITCHED: Operands = Git(Named::Switch);
+const RESET: Operands = Git(Named::Reset);
+const COMMITS: Operands = Git(Named::Commits);
+const PULLED: Operands = Git(Named::Pull);
+const PATCHES: Operands = Git(Named::Patches);
+const CLEANED: Operands = Git(Named::Clean);
 const STASHED: Operands = Git(Named::Stash);
 const OBJECTS: Operands = Git(Named::Objects);
 
@@ -47,7 +53,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "switch",
-        Text,
+        SWITCHED,
         "-c|--create= -C|--force-create= --guess --no-guess --discard-changes -q|--quiet --progress --no-progress -m|--merge \
         --conflict= -d|--detach -t|--track=? --no-track -f|--force --orphan= --ignore-other-worktrees --recurse-submodules=?! \
         --no-recurse-submodules",
@@ -61,7 +67,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "merge",
-        Paths(None),
+        COMMITS,
         "--ff --no-ff --ff-only --squash --no-squash --commit --no-commit -m|--message= -F|--file=< -e|--edit! --no-edit --abort \
         --continue! --quit -q|--quiet -v|--verbose --progress --no-progress --stat -n|--no-stat --summary --log=? --no-log \
         --signoff --allow-unrelated-histories --autostash --no-autostash --no-verify --verify-signatures! --into-name= \
@@ -69,7 +75,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "rebase",
-        Paths(None),
+        COMMITS,
         "--onto= --keep-base --abort --skip --quit -q|--quiet -v|--verbose --stat -n|--no-stat --autostash --no-autostash --root \
         --ff --no-ff -f|--force-rebase --signoff --ignore-whitespace --whitespace= --committer-date-is-author-date \
         --reset-author-date --ignore-date --apply --merge -m --fork-point --no-fork-point --reapply-cherry-picks \
@@ -79,26 +85,26 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "cherry-pick",
-        Paths(None),
+        COMMITS,
         "--quit --abort --skip --continue! -n|--no-commit -e|--edit! --no-edit -s|--signoff -m|--mainline= -x --ff \
         --allow-empty --allow-empty-message --keep-redundant-commits --empty= --cleanup= --strategy=! -X|--strategy-option= \
         -S|--gpg-sign=?!",
     ),
     (
         "revert",
-        Paths(None),
+        COMMITS,
         "--quit --abort --skip --continue! -n|--no-commit -e|--edit! --no-edit -s|--signoff -m|--mainline= --reference \
         --cleanup= --strategy=! -X|--strategy-option= -S|--gpg-sign=?!",
     ),
     (
         "reset",
-        CHECKED_OUT,
+        RESET,
         "--hard --soft --mixed --merge --keep -q|--quiet --refresh --no-refresh -N|--intent-to-add -p|--patch! \
         --pathspec-from-file=<! --pathspec-file-nul!",
     ),
     (
         "apply",
-        Paths(Some(Read)),
+        PATCHES,
         "--stat --numstat --summary --check --apply --index -N|--intent-to-add --cached -3|--3way --ours --theirs --union \
         -R|--reverse --reject --allow-overlap -p= -C= --unidiff-zero --recount --inaccurate-eof --exclude= --include= \
         --ignore-space-change --ignore-whitespace --whitespace= --no-add --binary --allow-empty -z -v|--verbose -q|--quiet \
@@ -110,7 +116,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
         "--format= --prefix= -l|--list -v|--verbose --worktree-attributes --mtime= --add-file=< --add-virtual-file= -o|--output=> \
         --remote=! --exec=! -#",
     ),
-    ("clean", REMOVED, "-d -f|--force -n|--dry-run -q|--quiet -x -X -e|--exclude= -i|--interactive"),
+    ("clean", CLEANED, "-d -f|--force -n|--dry-run -q|--quiet -x -X -e|--exclude= -i|--interactive"),
     (
         "fetch",
         Remote,
@@ -130,7 +136,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     (
         "pull",
-        Remote,
+        PULLED,
         "-r|--rebase=? --no-rebase --ff --ff-only --no-ff -q|--quiet -v|--verbose --progress --no-progress --depth= --deepen= \
         --unshallow --all -f|--force -t|--tags --no-tags -p|--prune -j|--jobs=? --dry-run --stat -n|--no-stat --autostash \
         --no-autostash --no-edit -e|--edit! --squash --commit --no-commit --allow-unrelated-histories --no-verify \

@@ -9,6 +9,7 @@ const NAMES: Operands = Git(Named::Names);
 const LISTED: Operands = Git(Named::Files(Some(Read)));
 const HISTORY: Operands = Git(Named::Log);
 const CONTENTS: Operands = Git(Named::Contents);
+const DIFFERENCES: Operands = Git(Named::Differences);
 const SEARCHED: Operands = Git(Named::Grep);
 const OBJECTS: Operands = Git(Named::Objects);
 
@@ -64,7 +65,7 @@ pub(super) const SUBCOMMANDS: &[Line] = &[
     ),
     ("log whatchanged rev-list", HISTORY, LOG),
     ("show", CONTENTS, LOG),
-    ("diff", CONTENTS, DIFF),
+    ("diff", DIFFERENCES, DIFF),
     (
         "shortlog",
         HISTORY,

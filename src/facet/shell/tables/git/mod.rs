@@ -5,6 +5,7 @@ mod changes;
 mod looks;
 mod operands;
 
+pub(super) use operands::changed_by;
 pub(in super::super) use operands::{Named, is_a_commit};
 
 use super::{FamilyLines, Looks};

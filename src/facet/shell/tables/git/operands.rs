@@ -4,6 +4,7 @@
 use super::super::super::arguments::Arguments;
 use super::super::super::words::Word;
 use super::super::super::{Place, When, not_understood};
+use super::super::Operands;
 use crate::record::Access;
 
 /// What the operands of a subcommand are.
@@ -15,12 +16,26 @@ pub(in super::super::super) enum Named {
     Files(Option<Access>),
     /// A branch or a commit to go to, or pathspecs: before `--`, what is no file is no path.
     Checkout,
+    /// A branch or a commit to go to.
+    Switch,
+    /// As `Checkout`; what is reset is the index, with some options the work tree too.
+    Reset,
+    /// Commits, by which the work tree becomes another.
+    Commits,
+    /// A repository and what is fetched from it, by which the work tree becomes another.
+    Pull,
+    /// Patches that are read; they say which files are written.
+    Patches,
+    /// Pathspecs of what is removed; all from where it runs on where none is given.
+    Clean,
     /// As `Files`, after a word that says what is done.
     Stash,
     /// Revisions and pathspecs: what is in them is read where an option prints it.
     Log,
     /// Revisions and pathspecs: what is in them is read.
     Contents,
+    /// As `Contents`, unless no more than names and numbers is told.
+    Differences,
     /// A pattern, then revisions and pathspecs of which all is read, from where it runs on.
     Grep,
     /// Objects, and what they hold is read.
@@ -50,15 +65,52 @@ impl Named {
         let operands = std::mem::take(&mut found.operands);
         match self {
             Self::Stash => stash(&operands, found),
+            Self::Differences => {
+                let own = if tells_names(found) { Self::Log } else { Self::Contents };
+                own.named(&operands, own.access(), found);
+            }
+            Self::Switch | Self::Commits | Self::Pull | Self::Patches => {
+                found.operands.clone_from(&operands);
+                match self {
+                    Self::Pull => Operands::Remote,
+                    Self::Patches => Operands::Paths(Some(Access::Read)),
+                    _ => Operands::Text,
+                }
+                .places(found);
+            }
             _ => self.named(&operands, self.access(), found),
         }
+        self.changes(&operands, found);
         found.operands = operands;
+    }
+
+    /// Adds what is changed besides the files that are named: other commits have other files, in any place.
+    fn changes(self, operands: &[Word], found: &mut Arguments) {
+        let here = |access| Place::new(".", access).recursive(true);
+        match self {
+            Self::Checkout => found.places.extend(goes_to(operands, found).into_iter().flat_map(work_tree)),
+            Self::Switch if !operands.is_empty() || has(found, &["-f", "--discard-changes", "--orphan"]) => {
+                found.places.extend(work_tree(When::Always));
+            }
+            Self::Reset if has(found, &["--hard", "--merge", "--keep"]) => {
+                found.places.extend(work_tree(When::Always));
+            }
+            Self::Commits | Self::Pull => found.places.extend(work_tree(When::Always)),
+            Self::Patches
+                if !has(found, &["--stat", "--numstat", "--summary", "--check"]) || has(found, &["--apply"]) =>
+            {
+                found.places.extend([here(Access::Write), here(Access::Delete)]);
+            }
+            Self::Clean if operands.is_empty() => found.places.push(here(Access::Delete)),
+            _ => {}
+        }
     }
 
     fn access(self) -> Option<Access> {
         match self {
             Self::Files(access) => access,
-            Self::Checkout => None,
+            Self::Checkout | Self::Reset => None,
+            Self::Clean => Some(Access::Delete),
             _ => Some(Access::Read),
         }
     }
@@ -68,16 +120,16 @@ impl Named {
         match self {
             Self::Contents | Self::Grep | Self::Objects => true,
             Self::Files(_) | Self::Stash | Self::Log => found.recursive,
-            Self::Names | Self::Checkout => false,
+            _ => false,
         }
     }
 
     fn named(self, operands: &[Word], access: Option<Access>, found: &mut Arguments) {
-        let has = |found: &Arguments, names: &[&str]| found.options.iter().any(|option| names.contains(&&**option));
         let skipped = usize::from(self == Self::Grep && !found.pattern);
         let operands = operands.get(skipped..).unwrap_or_default();
         let dashes = found.before_dashes.map(|at| at.saturating_sub(skipped).min(operands.len()));
-        let only_paths = matches!(self, Self::Names | Self::Files(_) | Self::Stash) || has(found, &["--no-index"]);
+        let only_paths =
+            matches!(self, Self::Names | Self::Files(_) | Self::Clean | Self::Stash) || has(found, &["--no-index"]);
         let recursive = match self {
             Self::Names => false,
             Self::Log => found.recursive,
@@ -129,6 +181,70 @@ impl Named {
             _ => When::Always,
         };
         found.places.push(Place { top, when, ..Place::new(".", access) }.recursive(true));
+    }
+}
+
+fn has(found: &Arguments, names: &[&str]) -> bool {
+    found.options.iter().any(|option| names.contains(&&**option))
+}
+
+/// Whether `diff` is told to print which files differ, and given no option that prints or searches what is in them.
+fn tells_names(found: &Arguments) -> bool {
+    #[rustfmt::skip]
+    const NAMES: [&str; 10] = [
+        "--stat", "--shortstat", "--numstat", "--dirstat", "--name-only", "--name-status", "--summary",
+        "--compact-summary", "--quiet", "--no-patch",
+    ];
+    #[rustfmt::skip]
+    const MORE: [&str; 28] = [
+        "-s", "--cached", "--staged", "--merge-base", "-z", "--color", "--no-color", "--no-renames", "-M",
+        "--find-renames", "--exit-code", "--diff-filter", "--relative", "--no-relative", "--abbrev", "--no-abbrev",
+        "--no-ext-diff", "--no-textconv", "-w", "--ignore-all-space", "-b", "--ignore-space-change",
+        "--ignore-submodules", "--stat-width", "--stat-count", "-P", "--no-pager", "--no-optional-locks",
+    ];
+    has(found, &NAMES) && found.options.iter().all(|option| NAMES.contains(&&**option) || MORE.contains(&&**option))
+}
+
+/// All of the work tree: files of it are written, and removed.
+fn work_tree(when: When) -> [Place; 2] {
+    [Access::Write, Access::Delete]
+        .map(|access| Place { top: true, when: when.clone(), ..Place::new(".", access) }.recursive(true))
+}
+
+/// When `checkout` goes to another commit, if it does, and so writes more than the files that it names.
+fn goes_to(operands: &[Word], found: &Arguments) -> Option<When> {
+    let dashes = found.before_dashes.map(|at| at.min(operands.len()));
+    let makes = has(found, &["-b", "-B", "--orphan"]);
+    if has(found, &["--pathspec-from-file"]) {
+        return Some(When::Always);
+    }
+    match (operands, dashes) {
+        (_, Some(at)) if at < operands.len() => None,
+        // Without a name it throws local changes away, if it is told so, and otherwise leaves them.
+        ([], _) => has(found, &["-f"]).then_some(When::Always),
+        // What is a file is taken for one; a pattern stands for files.
+        ([one], None) if !makes => match one.known() {
+            Some(text) => Some(When::Unless { all_of: vec![text.to_owned()], one_of: Vec::new() }),
+            None => (!one.pattern).then_some(When::Always),
+        },
+        ([_], _) => Some(When::Always),
+        // A commit, and files of it.
+        _ => None,
+    }
+}
+
+/// What a subcommand that is not described is known to change.
+pub(in super::super::super) fn changed_by(subcommand: &str) -> Vec<Place> {
+    match subcommand {
+        "am" | "bisect" | "checkout-index" | "filter-branch" | "filter-repo" | "lfs" | "merge-index"
+        | "merge-one-file" | "merge-ours" | "merge-recursive" | "merge-resolve" | "merge-subtree" | "mergetool"
+        | "p4" | "quiltimport" | "read-tree" | "rerere" | "sparse-checkout" | "submodule" | "subtree" | "svn" => {
+            work_tree(When::Always).into()
+        }
+        "bundle" | "clone" | "fast-export" | "format-patch" | "init" | "init-db" | "worktree" => {
+            vec![Place::new(".", Access::Write)]
+        }
+        _ => Vec::new(),
     }
 }
 
