@@ -215,6 +215,8 @@ fn with_secrets(before: &Held, old: &Message, arguments: &str) -> Result<String,
         .map_err(|error| NotEdited::Bad(format!("`arguments`: {error}")))?;
     let call = before.call();
     let (mut edits, mut stray) = (Vec::new(), None);
+    let shown_before = &call.arguments;
+    let shown_now: Shown = serde_json::from_str(arguments).unwrap_or_default();
     tree.root().walk(&mut |pointer, value| {
         let own = super::judged::arguments(old).and_then(|own| super::judged::at(own, pointer));
         let is_name_hidden = pointer.rsplit('/').next().is_some_and(|name| name.contains(REDACTED));
@@ -224,6 +226,7 @@ fn with_secrets(before: &Held, old: &Message, arguments: &str) -> Result<String,
         let Some(text) = value.as_str().filter(|text| text.contains(REDACTED)) else { return };
         let is_shown_so = call.redacted.iter().any(|redacted| redacted == pointer)
             && call.arguments.pointer(pointer).and_then(Shown::as_str) == Some(text);
+        let is_shown_so = is_shown_so && stands_still(pointer, shown_before, &shown_now);
         let as_it_stood = own.filter(|own| is_shown_so || own.as_str() == Some(text));
         match as_it_stood.and_then(|own| old.bytes().get(own.span.start..own.span.end)) {
             Some(raw) => edits.push((value.span, String::from_utf8_lossy(raw).into_owned())),
@@ -242,6 +245,35 @@ fn with_secrets(before: &Held, old: &Message, arguments: &str) -> Result<String,
         arguments.replace_range(span.start..span.end, &raw);
     }
     Ok(arguments)
+}
+
+/// Whether what stands at a pointer is surely what stood there. In a list all marks look the same: one that was taken out or
+/// moved would leave its place, and with it its secret, to the next. So a list keeps its length and the places of its
+/// marks, and of what holds a mark nothing else is changed.
+fn stands_still(pointer: &str, before: &Shown, now: &Shown) -> bool {
+    let is_marked = |value: &Shown| value.as_str().is_some_and(|text| text.contains(REDACTED));
+    let ends = pointer.match_indices('/').map(|(at, _)| at).skip(1).chain([pointer.len()]);
+    let mut around = "";
+    for end in ends {
+        let inner = pointer.get(..end).unwrap_or(pointer);
+        if let (Some(Shown::Array(old)), now) = (before.pointer(around), now.pointer(around)) {
+            let Some(Shown::Array(new)) = now else { return false };
+            let same_marks = old.len() == new.len()
+                && old
+                    .iter()
+                    .zip(new)
+                    .all(|(old, new)| is_marked(old) == is_marked(new) && (!is_marked(old) || old == new));
+            let scalar = before.pointer(inner).is_some_and(Shown::is_string);
+            return same_marks && (scalar || before.pointer(inner) == now_at(new, inner, around));
+        }
+        around = inner;
+    }
+    true
+}
+
+/// The element of a list by its whole pointer.
+fn now_at<'v>(list: &'v [Shown], inner: &str, around: &str) -> Option<&'v Shown> {
+    list.get(inner.strip_prefix(around)?.strip_prefix('/')?.parse::<usize>().ok()?)
 }
 
 /// Whether the call is about something that its editor was not shown: then they look again before they approve it.
@@ -304,5 +336,44 @@ fn short(value: &Shown) -> String {
     match text.char_indices().nth(MAX_VALUE) {
         Some((cut, _)) => format!("{}… ({} characters)", text.get(..cut).unwrap_or_default(), text.chars().count()),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_in_a_list_that_was_changed_stands_for_nothing() {
+        let mark = REDACTED;
+        let before = json!({ "env": { "TOKEN": mark, "HOST": "a" }, "argv": ["-H", mark, "-d", mark, "x"],
+            "users": [{ "name": "a", "token": mark }, { "name": "b", "token": mark }] });
+        let with = |pointer: &str, value: Shown| {
+            let mut now = before.clone();
+            if let Some(place) = now.pointer_mut(pointer) {
+                *place = value;
+            }
+            now
+        };
+        for (pointer, now) in [
+            ("/env/TOKEN", with("/env/HOST", json!("b"))),
+            ("/env/TOKEN", with("/argv", json!([]))),
+            ("/argv/1", with("/argv/4", json!("y"))),
+            ("/users/0/token", with("/argv", json!([]))),
+            ("/users/1/token", with("/users/0/name", json!("c"))),
+        ] {
+            assert!(stands_still(pointer, &before, &now), "{pointer}: {now}");
+        }
+        for (pointer, now) in [
+            // The first pair is taken out: the second would run with the first's secret.
+            ("/argv/1", with("/argv", json!(["-d", mark, "x"]))),
+            ("/argv/1", with("/argv", json!(["-d", mark, "x", "y", "z"]))),
+            ("/users/0/token", with("/users", json!([{ "name": "b", "token": mark }]))),
+            ("/users/0/token", with("/users", json!([{ "name": "b", "token": mark }, { "name": "a", "token": mark }]))),
+            ("/users/0/token", with("/users/0/name", json!("c"))),
+            ("/users/0/token", with("/users", json!({ "0": { "token": mark } }))),
+        ] {
+            assert!(!stands_still(pointer, &before, &now), "{pointer}: {now}");
+        }
     }
 }
