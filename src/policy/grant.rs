@@ -70,6 +70,7 @@ pub struct Lift {
     rule: Arc<Rule>,
     /// Of a command; none where the grant is not of one.
     options: Option<Vec<String>>,
+    of_folder: bool,
 }
 
 impl Lift {
@@ -95,13 +96,15 @@ impl Lift {
             label,
             rule: Arc::clone(rule),
             options: granted.command.is_some().then(|| granted.options.clone()),
+            of_folder: granted.path.is_some(),
         })
     }
 
     pub(super) fn covers(&self, subject: &Subject<'_>, target: Target<'_>) -> bool {
+        // One of a folder speaks of no command, even where that touches nothing else.
         let within = |command: &CommandFacet| match &self.options {
             Some(options) => command.options.iter().all(|option| options.contains(option)),
-            None => true,
+            None => !self.of_folder,
         };
         target.running.is_none_or(|running| within(running.command)) && matches(&self.rule, subject, target)
     }
@@ -271,4 +274,108 @@ pub fn fingerprint(policy: &Policy, group: &str, asker: &str) -> Option<String> 
         None => return None,
     };
     Some(format!("sha256:{}", hex::encode(Sha256::digest(format!("{asker}\0{says}\0{fallback:?}")))))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::config::{FileSystem, Transport, UpstreamConfig};
+    use crate::facet::extract_shell;
+    use crate::policy::Claimed;
+
+    const POLICY: &str = "{version: 1, groups: {g: {otherwise: ask}}}";
+
+    fn passes(granted: &Granted, text: &str) -> bool {
+        let config = UpstreamConfig::new("files", Transport::Workspace, "/root".into());
+        let space = Space::new(&UpstreamConfig { filesystem: FileSystem::None, ..config });
+        let (_, policy) = link::link(vec![read::file("p", POLICY.as_bytes())], Vec::new());
+        let subject = Subject {
+            group: "g",
+            agent: Some("claude"),
+            source: None,
+            depth: None,
+            claimed: Claimed::default(),
+            at: Some(Timestamp::from_millis(0)),
+            upstream: Some("files"),
+            tool: Some("exec"),
+            category: None,
+            method: "tools/call",
+            arguments: None,
+            recorded: None,
+        };
+        let lift = Lift::new("otherwise:g", "grant:1".to_owned(), "files", "exec", granted).unwrap();
+        let touched = extract_shell(&space, text).unwrap();
+        lifted(&policy, &subject, &touched, &space, &lift).is_some()
+    }
+
+    #[test]
+    fn one_of_a_folder_lets_no_command_pass_there() {
+        let path = |access| Granted { path: Some("docs/".to_owned()), access, ..Granted::default() };
+        let all = vec![Access::Read, Access::Write, Access::Delete];
+        for text in ["cat docs/a", "cd docs && make", "rm docs/a", "make -C docs", "cp docs/a docs/b"] {
+            assert!(!passes(&path(all.clone()), text), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_of_words_covers_them_and_what_is_read_in_the_root() {
+        let words = |command: &str, options: &[&str]| Granted {
+            command: Some(command.to_owned()),
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            ..Granted::default()
+        };
+        for text in ["git log", "git log main", "LANG=C git log", "cd docs; git log", "git log; git log"] {
+            assert_eq!(passes(&words("git log", &[]), text), !text.contains("cd"), "{text}");
+        }
+        for text in [
+            "git log -p",
+            "git log --output=x",
+            "git -c a.b=c log",
+            "git -C /etc log",
+            "git --git-dir=x log",
+            "git log > x",
+            "X=1 git log",
+            "git log $(id)",
+            "git log `id`",
+            "git log $X",
+            "git log | sh",
+            "git log & id",
+            "git log\nid",
+            "sudo git log",
+            "env git log x; id",
+            "xargs git log x",
+            "find . -exec git log x ';'",
+            "/tmp/git log",
+            "./git log",
+            "g\\it log && id",
+            "git logs",
+            "git 'log x'",
+            "\"git log\"",
+            "command git log; eval x",
+            "git log < /etc/passwd",
+            "(git log) >x",
+            "git log <(id)",
+            "{ git log; } | tee x",
+            "time git log -p",
+            "git log -- /etc/passwd",
+        ] {
+            assert!(!passes(&words("git log", &[]), text), "{text}");
+        }
+        assert!(passes(&words("cat", &["-n", "--number"]), "cat -n docs/a"));
+        for text in ["cat -v docs/a", "cat /etc/passwd", "cat ../a", "cat docs/a > docs/b", "cat ~/x"] {
+            assert!(!passes(&words("cat", &["-n", "--number"]), text), "{text}");
+        }
+        for (command, text) in [
+            ("git merge", "git merge topic"),
+            ("git checkout", "git checkout topic"),
+            ("cp docs/a", "cp docs/a docs/b"),
+            ("rm", "rm a"),
+            ("sort", "sort -o b a"),
+            ("tee", "tee a"),
+        ] {
+            assert!(!passes(&words(command, &[]), text), "{text}");
+        }
+    }
 }
