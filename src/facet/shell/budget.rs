@@ -10,6 +10,10 @@ const MAX_OPENERS: usize = 1_000;
 /// `$((`, which the parser tries in two ways at each level.
 const MAX_ARITHMETIC: usize = 8;
 
+/// Here-documents that are announced before the first is read: a parser looks at all of them for each. Measured: 3,000 take
+/// three seconds.
+const MAX_DOCUMENTS: usize = 64;
+
 const OPENING: [&str; 7] = ["if", "for", "while", "until", "case", "select", "function"];
 /// Words that a parser goes deeper for, and that nothing closes.
 const UNCLOSED: [&str; 4] = ["elif", "else", "coproc", "time"];
@@ -22,6 +26,17 @@ pub(super) fn excess(text: &str) -> Option<&'static str> {
     }
     if text.matches("((").count() + text.matches("$[").count() > MAX_ARITHMETIC {
         return Some("the shell text nests too much arithmetic");
+    }
+    let mut announced = 0;
+    for line in text.split('\n') {
+        announced += line.matches("<<").count();
+        if announced > MAX_DOCUMENTS {
+            return Some("the shell text has more here-documents at once than are looked at");
+        }
+        // The next one goes on.
+        if !line.ends_with('\\') {
+            announced = 0;
+        }
     }
     let (mut depth, mut openers) = (0_usize, 0_usize);
     let mut word = 0;
@@ -60,6 +75,14 @@ mod tests {
             assert!(excess(&unclosed.repeat(2_000)).is_some(), "{unclosed}");
         }
         assert!(excess(&"$((".repeat(9)).is_some());
+    }
+
+    #[test]
+    fn here_documents_are_counted_until_their_line_ends() {
+        for at_once in [" <<E", " \\\n<<E", " <<-'E'", " 3<<E"] {
+            assert!(excess(&format!("cat{}", at_once.repeat(65))).is_some(), "{at_once:?}");
+        }
+        assert_eq!(excess(&"cat <<E\nx << y << z\nE\n".repeat(2_000)), None);
     }
 
     #[test]
