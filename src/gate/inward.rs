@@ -29,6 +29,8 @@ use crate::store::{Holding, StoreError};
 pub const ASKS_FOR_SECRET: &str = "asks_for_secret";
 /// How `decided_by` names what passes since no rule speaks of it.
 const PASSES: &str = "builtin:from-upstream";
+/// How many requests of one link wait for humans at once: an upstream must not fill the room of its agent's own calls.
+const HELD: usize = 4;
 const SAMPLING: &str = "sampling/createMessage";
 /// MCP's code for what a user does not want (2025-11-25, Sampling, "Error Handling").
 const NOT_WANTED: i64 = -1;
@@ -106,6 +108,7 @@ pub async fn serve(session: &Arc<Session>, route: &Arc<Route>, message: Message,
     let refused = match gate.orders.pause_of(&session.agent) {
         Some(_) => Some(Rejection::Paused),
         None if gate.is_draining() => Some(Rejection::Draining),
+        None if judged.judgement.verdict == Verdict::Ask && session.unput() >= HELD => Some(Rejection::RateLimit),
         None => {
             (judged.judgement.verdict == Verdict::Deny).then(|| judged.judgement.rejection.unwrap_or(Rejection::Policy))
         }

@@ -409,6 +409,11 @@ impl Session {
         Some((number, end))
     }
 
+    /// How many requests of the server wait for a human.
+    pub(super) fn unput(&self) -> usize {
+        self.asked.iter().filter(|asked| !asked.is_put).count()
+    }
+
     /// No answer to it counts any more.
     pub(super) fn unregister(&self, number: u64) {
         self.asked.remove(&number);

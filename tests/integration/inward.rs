@@ -83,6 +83,28 @@ async fn sampling_waits_for_a_human_and_the_rest_passes() {
     assert_eq!(count(calls(&gateway, "elicitation/create").await, "completed"), 2 * clients);
 }
 
+/// An upstream that asks much does not fill the room of its agent's own calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn few_requests_of_one_upstream_wait_at_once() {
+    let home = home("");
+    let gateway = home.serve();
+    let sample = json!({ "tool": "trigger-sampling-request", "arguments": { "prompt": "hi", "maxTokens": 10 } });
+    let steps = json!([{ "do": "together", "calls": vec![sample; 7] }]);
+    let decide = async {
+        let all = || async { calls(&gateway, "sampling/createMessage").await };
+        eventually("all of them", || async { Some(all().await).filter(|calls| calls.len() == 7) }).await;
+        let held = gateway.held(4).await;
+        assert_eq!(held.len(), 4);
+        for approval in held {
+            assert_eq!(gateway.approve(&approval).await.0, 200);
+        }
+        all().await
+    };
+    let (said, calls) = tokio::join!(drive(&gateway, Client::TypeScript1, steps), decide);
+    assert_eq!(calls.iter().filter(|call| call["reason"] == "rate_limit").count(), 3, "{calls:?}");
+    assert_eq!(said.seen()["sampling"], 4);
+}
+
 /// A rule refuses it: the client never hears of it, the server is told why.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_refuses_what_an_upstream_asks() {
