@@ -100,6 +100,7 @@ impl UpstreamConfig {
             new_tools: NewTools::default(),
             accept_first_list: false,
             timeout: Duration::from_secs(120),
+            timeouts: Vec::new(),
         }
     }
 }

@@ -190,6 +190,17 @@ pub struct UpstreamConfig {
     pub accept_first_list: bool,
     /// How long one call may take.
     pub timeout: Duration,
+    /// How long calls of some tools may take instead: the first that fits.
+    pub timeouts: Vec<(crate::pattern::NamePattern, Duration)>,
+}
+
+impl UpstreamConfig {
+    /// How long a call may take: of a tool, or of any other method.
+    pub fn within(&self, tool: Option<&str>) -> Duration {
+        let own = tool
+            .and_then(|tool| self.timeouts.iter().find(|(names, _)| names.matches(tool, crate::pattern::Side::Exact)));
+        own.map_or(self.timeout, |(_, within)| *within)
+    }
 }
 
 /// One agent.

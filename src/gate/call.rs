@@ -409,7 +409,7 @@ pub async fn run(mut call: Call, judged: Judged, client: Client) -> Option<Waiti
     let permit = Permit::judged(&call.session.executor, &judged.touched);
     let edits = canonical_paths(&call.session.executor, &call.message, &judged.touched);
     let headers = headers::remade(&call, &edits);
-    let within = call.session.executor.config.timeout;
+    let within = call.session.executor.config.within(call.record.tool.as_deref());
     let again = Again::Noted(&call.record);
     let (session, message, target) = (&call.session, &*call.message, Some(&call.target));
     let run = Run { session, message, target, edits, headers, within, again, amend: None };

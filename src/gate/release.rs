@@ -85,7 +85,7 @@ pub async fn release(call: &mut Call, held: &Arc<Held>, client: &Client) -> Rele
                     }
                 }
             };
-            let within = executor.config.timeout;
+            let within = executor.config.within(call.record.tool.as_deref());
             let (message, headers) = (Arc::clone(&call.message), headers::remade(call, &edits));
             let session = Arc::clone(&call.session);
             let (target, again) = (call.target.clone(), Again::Never);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::agent::{Agent, about, text};
 use crate::harness::gateway::Home;
+use crate::harness::peers;
 
 const POLICY: &str = "
 version: 1
@@ -102,4 +103,27 @@ async fn an_approved_call_over_a_limit_is_told_when_there_is_room() {
     let wait = |reply: &Value| about(reply)["after_ms"].as_u64().expect("a time to wait");
     // The same midnight, a moment later.
     assert!(wait(&refused) <= wait(&over) && wait(&over) - wait(&refused) < 20_000, "{over} {refused}");
+}
+
+/// A tool may have a time limit of its own.
+#[tokio::test]
+async fn a_tool_that_takes_too_long_is_given_up_on() {
+    let policy =
+        "version: 1\ngroups: { default: { otherwise: deny, rules: [{ verdict: allow, tool: [count, slow] }] } }\n";
+    let home = Home::new(policy, json!({}));
+    let runs = home.base().join("runs.txt");
+    let command = peers::fixture("counter.py", &[&runs.to_string_lossy()]);
+    let counter = json!({ "command": command, "new_tools": "accept", "timeouts": { "sl*": "1s", "slow": "1h" } });
+    let home = home.with("upstreams", json!({ "counter": counter }));
+    let gateway = home.serve();
+    let agent = Agent::legacy(&gateway.url("counter")).await;
+    let late = agent.call(1, "slow", json!({ "n": "late", "seconds": 20.0 })).await;
+    assert!(text(&late).contains("no answer within 1 s") && text(&late).contains("may have run"), "{late}");
+    let call = gateway.get(&format!("calls/{}", about(&late)["call"].as_str().expect("an id"))).await;
+    assert_eq!(
+        (&call["outcome"], &call["reason"], &call["may_have_run"]),
+        (&json!("failed"), &json!("timeout"), &json!(true))
+    );
+    let soon = agent.call(2, "count", json!({ "n": "soon" })).await;
+    assert!(text(&soon).contains("counted soon"), "{soon}");
 }

@@ -1,6 +1,7 @@
 //! One entry of `upstreams`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::super::yaml::{Entry, Fields, Node, Report};
 use super::super::{
@@ -9,6 +10,7 @@ use super::super::{
 use super::values::{Surroundings, check_folder, web_address};
 use super::{catalogue, set};
 use crate::catalog::Dialect;
+use crate::pattern::NamePattern;
 use crate::secret::Secret;
 use http::{HeaderName, HeaderValue};
 
@@ -90,6 +92,9 @@ pub(super) fn upstream(entry: &Entry, around: &Surroundings<'_>, report: &mut Re
         fields.optional("on_disconnect").and_then(|node| node.choice(&disconnects, report)),
     );
     set(&mut upstream.timeout, fields.optional("timeout").and_then(|node| node.duration(report)));
+    if let Some(node) = fields.optional("timeouts") {
+        upstream.timeouts = timeouts(node, report);
+    }
     let answers = [("ask", NewTools::Ask), ("deny", NewTools::Deny), ("accept", NewTools::Accept)];
     set(&mut upstream.new_tools, fields.optional("new_tools").and_then(|node| node.choice(&answers, report)));
     if let Some(dialect) = fields.optional("dialect").and_then(|node| node.choice(&Dialect::ALL, report)) {
@@ -212,6 +217,23 @@ fn root(
         }
         None => Some(around.folder.clone()),
     }
+}
+
+/// Names of tools, or globs, with how long their calls may take; in the order of the file.
+fn timeouts(node: &Node, report: &mut Report) -> Vec<(NamePattern, Duration)> {
+    let mut found = Vec::new();
+    for entry in node.mapping(report).unwrap_or_default() {
+        let names = NamePattern::parse(&entry.key);
+        if let Err(error) = &names {
+            report
+                .error(entry.at, format!("`{}` names no tool: {}", entry.key, error.what))
+                .help("write a tool's name, or a glob");
+        }
+        if let (Ok(names), Some(within)) = (names, entry.value.duration(report)) {
+            found.push((names, within));
+        }
+    }
+    found
 }
 
 fn path_map(node: &Node, around: &Surroundings<'_>, report: &mut Report) -> Vec<(String, PathBuf)> {
