@@ -126,6 +126,7 @@ pub fn upstream(id: &str, settings: &Map<String, Value>, root: &Path) -> Upstrea
         new_tools: NewTools::Accept,
         accept_first_list: false,
         timeout: Duration::from_secs(10),
+        timeouts: Vec::new(),
     }
 }
 
