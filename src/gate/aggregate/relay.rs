@@ -11,6 +11,8 @@ use super::{Aggregate, names};
 use crate::message::{Message, compose};
 use crate::secret::TokenHash;
 
+/// How many requests of the servers are remembered: beyond that, one's own make room for its next.
+const ASKED: usize = 4_000;
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// One upstream's answer to a request, whatever it says before; none where no answer is owed.
@@ -72,6 +74,10 @@ impl Aggregate {
             }
             (_, Some(raw)) => {
                 let number: u64 = raw.parse().ok()?;
+                // Each upstream is bounded by itself; this is for what is left when a link ends.
+                if self.asked.len() >= ASKED {
+                    self.asked.retain(|_, (whose, _)| *whose != at);
+                }
                 let ours = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 self.asked.insert(ours, (at, number));
                 Some(message.with_id(&ours.to_string()))
