@@ -53,6 +53,8 @@ impl Gate {
     /// # Errors
     /// What is wrong, ready to print.
     pub async fn reload(&self) -> Result<InForce, Vec<Diagnostic>> {
+        // One after the other: what was read first must not come into force last.
+        let _one_at_a_time = self.reloading.lock().await;
         let (old, own_files, now) = (self.config(), self.own_files.clone(), self.clock.now());
         let known = self.directory();
         let loading = tokio::task::spawn_blocking(move || {

@@ -114,6 +114,7 @@ pub struct Gate {
     store_fault: Mutex<Option<String>>,
     owed: owed::Owed,
     /// The last change of the tools that is known here; none before the first look.
+    reloading: tokio::sync::Mutex<()>,
     pins_seen: tokio::sync::Mutex<Option<i64>>,
     draining: watch::Sender<bool>,
     /// Held calls that a client of this process waits for, or that it runs.
@@ -329,6 +330,7 @@ impl Gate {
             events,
             store_fault: Mutex::default(),
             owed: owed::Owed::default(),
+            reloading: tokio::sync::Mutex::default(),
             pins_seen: tokio::sync::Mutex::default(),
             draining: watch::Sender::new(false),
             in_hand: Arc::default(),

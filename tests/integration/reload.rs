@@ -212,3 +212,33 @@ async fn a_removed_agent_is_gone_from_its_pipe() {
         assert!(refused["error"]["message"].as_str().expect("a word").contains("no longer configured"), "{refused}");
     }
 }
+
+/// Whoever is told that a policy is in force may rely on it, whoever else reloads at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_was_read_before_does_not_come_into_force_after() {
+    let policy = |n: usize| {
+        format!(
+            "version: 1\ngroups: {{ default: {{ otherwise: ask, rules: [{{ name: r{n}, verdict: deny, tool: t }}] }} }}\n"
+        )
+    };
+    let home = Home::new(&policy(0), json!({ "work": { "workspace": true, "root": "$ROOT" } }));
+    let gateway = home.serve();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let others = futures_util::future::join_all((0..6).map(|_| async {
+        while !*stopped.borrow() {
+            // What it reads is half written at times: that is refused, and nothing else.
+            gateway.api(Method::POST, "policy/reload", Value::Null).await;
+        }
+    }));
+    let own = async {
+        for n in 1..=40 {
+            home.write_policy(&policy(n));
+            let (status, answer) = gateway.api(Method::POST, "policy/reload", Value::Null).await;
+            assert_eq!(status, 200, "{answer}");
+            let now = gateway.get("policy").await;
+            assert!(now["rules"].to_string().contains(&format!("\"r{n}\"")), "{n}, after {}: {now}", answer["version"]);
+        }
+        stop.send_replace(true);
+    };
+    tokio::join!(own, others);
+}
